@@ -1,7 +1,6 @@
 import { expect } from 'chai';
-import { pages } from '../../adapters/http/console/pages.js';
 import { operationsOf, readDocument, type DocumentedOperation } from '../support/http/document.js';
-import { formsIn } from '../support/http/console-pages.js';
+import { formsIn, pages } from '../support/http/console-pages.js';
 import { authority, receiverSettings, startReceiver, type Receiver } from '../support/http/receiver.js';
 import { aCard, startTestService, type RunningService, type Tenant } from '../support/http/service.js';
 import { memberOf, operatorOf, type Visitor } from '../support/http/visitor.js';

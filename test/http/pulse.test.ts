@@ -4,10 +4,16 @@ import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { newToken } from '../../application/access/sessions.js';
 import type { Page } from '../../adapters/http/console/page.js';
-import { pages } from '../../adapters/http/console/pages.js';
 import type { JsonSchema } from '../../adapters/http/schema/json-schema.js';
 import { allProjections } from '../../projections/all.js';
-import { formsIn, mayLook, placeOf, type Place, type ShownForm } from '../support/http/console-pages.js';
+import {
+  formsIn,
+  mayLook,
+  pages,
+  placeOf,
+  type Place,
+  type ShownForm,
+} from '../support/http/console-pages.js';
 import { operationsOf, readDocument, type Document } from '../support/http/document.js';
 import { aCard, type Tenant } from '../support/http/service.js';
 import { memberOf, operatorOf, password, Visitor } from '../support/http/visitor.js';

@@ -8,8 +8,16 @@ import type { SignedIn, Visitor, VisitorDeps } from './visitor.js';
 /** An organization to which the visitor was admitted: only `admit` makes one. */
 export type AdmittedOrg = Brand<OrganizationId, 'AdmittedOrg'>;
 
+/** The organization, or the house, with the visitor's role in it. */
+export interface Admitted {
+  readonly org: AdmittedOrg;
+  readonly role: Role;
+}
+
 /** The permission that a page or an action needs; `anyone` needs no sign-in, `signed-in` no role. */
 export type Need = Permission | 'signed-in' | 'anyone';
+
+type Deps = Pick<VisitorDeps, 'streams'>;
 
 export class SignInFirst extends NamedError {}
 
@@ -37,18 +45,15 @@ export const idFrom = (sent: string): Uuid => {
   return sent;
 };
 
-const houseRole = (deps: Pick<VisitorDeps, 'streams'>, visitor: SignedIn): Promise<Role | null> =>
+/** The role of one of the staff; null for all others. */
+export const houseRole = (deps: Deps, visitor: SignedIn): Promise<Role | null> =>
   visitor.kind === 'operator' ? Promise.resolve('operator') : roleIn(deps, house, visitor.account);
 
 /**
  * The role of a visitor in an organization: as a member of it, or as one of the staff, who may see all of
  * them. Throws `not_found` for all others.
  */
-export const roleAt = async (
-  deps: Pick<VisitorDeps, 'streams'>,
-  visitor: SignedIn,
-  org: string,
-): Promise<{ readonly role: Role; readonly org: AdmittedOrg }> => {
+export const roleAt = async (deps: Deps, visitor: SignedIn, org: string): Promise<Admitted> => {
   const id = OrganizationId.parse(org);
   const own = visitor.kind === 'member' ? await roleIn(deps, id, visitor.account) : null;
   const role = own ?? (await houseRole(deps, visitor));
@@ -57,10 +62,7 @@ export const roleAt = async (
 };
 
 /** The role of one of the staff. Throws `not_found` for all others. */
-export const staffRoleOf = async (
-  deps: Pick<VisitorDeps, 'streams'>,
-  visitor: SignedIn,
-): Promise<{ readonly role: Role; readonly org: AdmittedOrg }> => {
+export const staffRoleOf = async (deps: Deps, visitor: SignedIn): Promise<Admitted> => {
   const role = await houseRole(deps, visitor);
   if (role === null) throw nothingHere();
   return { role, org: house as AdmittedOrg };

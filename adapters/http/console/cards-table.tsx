@@ -1,4 +1,3 @@
-import { Instant } from '../../../domain/ids.js';
 import type { CardDocument } from '../../../projections/cards.js';
 import type { OrganizationDocument } from '../../../projections/organizations.js';
 import { Cover } from '../web/cover.js';
@@ -59,10 +58,7 @@ export const CardsTable = ({ cards, owner }: Props) => (
           </>
         ),
       },
-      {
-        name: 'Sent',
-        cell: ({ createdAt }) => <Time at={Instant.parse(createdAt)} />,
-      },
+      { name: 'Sent', cell: ({ createdAt }) => <Time at={createdAt} /> },
       { name: 'Reference', cell: ({ reference }) => reference },
     ]}
   />

@@ -6,7 +6,7 @@ import type { OrganizationId, Uuid } from '../../../domain/ids.js';
 import { house } from '../../../domain/members.js';
 import { may, type Role } from '../../../domain/permissions.js';
 import type { ConsoleDeps } from './deps.js';
-import { paths } from '../web/paths.js';
+import { houseRole } from './admit.js';
 import type { SignedIn } from './visitor.js';
 
 interface Choice {
@@ -45,9 +45,9 @@ export const choicesOf = async (deps: ConsoleDeps, visitor: SignedIn): Promise<r
 };
 
 /** The first page of the staff; null for other visitors. */
-export const houseOf = async (deps: ConsoleDeps, visitor: SignedIn): Promise<string | null> => {
-  const role = visitor.kind === 'operator' ? 'operator' : await roleIn(deps, house, visitor.account);
+export const houseOf = async (deps: ConsoleDeps, visitor: SignedIn): Promise<'house' | 'floor' | null> => {
+  const role = await houseRole(deps, visitor);
   if (role === null) return null;
-  if (may(role, 'organizations.manage')) return paths.house;
-  return may(role, 'floor.work') ? paths.floor : null;
+  if (may(role, 'organizations.manage')) return 'house';
+  return may(role, 'floor.work') ? 'floor' : null;
 };

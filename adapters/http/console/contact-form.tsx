@@ -31,11 +31,6 @@ const textsOf = (details: ContactDetails | null): Readonly<Record<string, string
   return { ...texts, ...Object.fromEntries(parts.map((part) => [`address.${part}`, address[part]])) };
 };
 
-interface Props {
-  /** The stored details; null for a new contact. */
-  readonly details: ContactDetails | null;
-}
-
 export const contactLabels: Readonly<Record<string, string>> = {
   external_id: 'External id',
   name: 'Name',
@@ -55,14 +50,13 @@ export const contactLabels: Readonly<Record<string, string>> = {
   work_anniversary: 'Work anniversary',
 };
 
-/** Every field of a contact: an empty one is cleared. */
-export const ContactFields = ({ details }: Props) => {
+/** The states of an address, and none. */
+export const stateOptions = ['', ...[...states].sort()].map((value) => ({ value, name: value }));
+
+/** Every field of a contact, with the stored details if it isn't new: an empty one is cleared. */
+export const ContactFields = ({ details }: { readonly details: ContactDetails | null }) => {
   const known = textsOf(details);
-  const at = (name: string) => ({
-    name,
-    label: contactLabels[name] ?? name,
-    value: known[name] ?? '',
-  });
+  const at = (name: string) => ({ name, label: contactLabels[name] ?? name, value: known[name] ?? '' });
   const optional = (name: string) => <Field {...at(name)} required={false} />;
   return (
     <>
@@ -82,10 +76,7 @@ export const ContactFields = ({ details }: Props) => {
       {optional('address.line2')}
       <div class="beside">
         {optional('address.city')}
-        <Choice
-          {...at('address.state')}
-          options={['', ...[...states].sort()].map((value) => ({ value, name: value }))}
-        />
+        <Choice {...at('address.state')} options={stateOptions} />
         {optional('address.zip')}
       </div>
       <div class="beside">

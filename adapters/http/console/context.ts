@@ -1,6 +1,7 @@
 import { newToken } from '../../../application/access/sessions.js';
 import { clientAddress } from '../server/caller.js';
 import type { HttpRequest } from '../server/route.js';
+import { pathTo } from '../web/paths.js';
 import { pageUrl, placeOf } from '../web/url.js';
 import type { ConsoleDeps } from './deps.js';
 import type { Context, Page } from './page.js';
@@ -36,7 +37,7 @@ export const contextOf = (
     browser: browserIn(request.header('user-agent')[0]),
     cookies: request.header('cookie').join('; '),
     address: clientAddress(request, deps.trustedProxies),
-    url: (path, params, values) => pageUrl(prefix, path, params, values),
+    url: (to, params, values) => pageUrl(prefix, pathTo(to), params, values),
     signal: request.signal,
     timeZone: deps.timeZone,
     newForm: () => newToken(deps.entropy),

@@ -1,15 +1,14 @@
 import { may } from '../../../domain/permissions.js';
 import type { OrganizationDocument } from '../../../projections/organizations.js';
 import { Cover } from '../web/cover.js';
-import { Form, Submit } from '../web/form.js';
-import { Older } from '../web/parts.js';
-import { paths } from '../web/paths.js';
+import { Form, FormButton, Submit } from '../web/form.js';
+import { Older, Panel } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import type { OrgContext } from './page.js';
+import { partAfter } from './paging.js';
 
 export const Erase = ({ design }: { readonly design: string }) => (
-  <Form action="erase">
-    <input type="hidden" name="design" value={design} />
+  <Form action="erase" fields={{ design }}>
     <p class="hint">
       Removes the picture within an hour, and archives the design. Its cards that are not in production are
       held, and their credits come back.
@@ -20,8 +19,7 @@ export const Erase = ({ design }: { readonly design: string }) => (
 
 /** For those who run the service. */
 export const Withdraw = ({ design }: { readonly design: string }) => (
-  <Form action="withdraw">
-    <input type="hidden" name="design" value={design} />
+  <Form action="withdraw" fields={{ design }}>
     <p class="field">
       <label for={`reason-${design}`}>Why it is withdrawn</label>
       <input id={`reason-${design}`} name="reason" required autocomplete="off" />
@@ -53,12 +51,11 @@ export const Withdrawn = ({
   if (designs.length === 0) return null;
   const mayWithdraw = may(role, 'organizations.manage');
   return (
-    <section class="panel" aria-labelledby="withdrawn">
-      <h2 id="withdrawn">Withdrawn</h2>
+    <Panel id="withdrawn" title="Withdrawn">
       <p>
         The people who run the service have withdrawn these designs: no card can be sent with them.{' '}
-        <a href={url(paths.cards, { org }, { status: 'blocked' })}>Their cards</a> that were not in production
-        are held, not charged. Cancel them, and send them again with another design.
+        <a href={url('cards', { org }, { status: 'blocked' })}>Their cards</a> that were not in production are
+        held, not charged. Cancel them, and send them again with another design.
       </p>
       <ul class="rows">
         {designs.map(({ id, name, artwork, reason, at }) => (
@@ -71,19 +68,20 @@ export const Withdrawn = ({
             </span>
             {mayWithdraw ? (
               <span class="end">
-                <Form action="reinstate">
-                  <input type="hidden" name="design" value={id} />
-                  <button type="submit" class="second" aria-label={`Put ${name} back into use`}>
-                    Put back into use
-                  </button>
-                </Form>
+                <FormButton
+                  action="reinstate"
+                  fields={{ design: id }}
+                  kind="second"
+                  label={`Put ${name} back into use`}
+                  words="Put back into use"
+                />
               </span>
             ) : null}
             {artwork === null || !may(role, 'designs.write') ? null : <ErasePicture design={id} />}
           </li>
         ))}
       </ul>
-    </section>
+    </Panel>
   );
 };
 
@@ -98,10 +96,8 @@ export const Archived = ({
 }: Pick<OrganizationDocument, 'archived'> & { readonly after: string; readonly context: OrgContext }) => {
   const { url, org } = context;
   const kept = archived.filter(({ artwork, withdrawn }) => artwork !== null && withdrawn === null);
-  const from = kept.findIndex(({ id }) => id === after) + 1;
-  const shown = kept.slice(from, from + perPage);
+  const { shown, last } = partAfter(kept, ({ id }) => id === after, perPage);
   if (shown.length === 0) return null;
-  const last = kept.length > from + perPage ? shown.at(-1) : undefined;
   return (
     <section aria-labelledby="archived">
       <h2 id="archived">Archived, with their pictures</h2>
@@ -114,7 +110,7 @@ export const Archived = ({
           </li>
         ))}
       </ul>
-      <Older to={last && url(paths.designs, { org }, { archived: last.id })} />
+      <Older to={last && url('designs', { org }, { archived: last.id })} />
     </section>
   );
 };

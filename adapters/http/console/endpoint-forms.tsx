@@ -1,29 +1,29 @@
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
-import { Moment } from '../web/choices.js';
 import { Field, Form, FormButton, type ShownRefusal, Submit } from '../web/form.js';
 import { Danger, Panel } from '../web/parts.js';
-import { chosenEvents, EventChoices } from './endpoint-parts.js';
+import { Moment } from '../web/time.js';
+import { chosenEvents, EventChoices, VerifyExamples } from './endpoint-parts.js';
 import type { OrgContext } from './page.js';
 import { localTime } from './since.js';
-import { VerifyExamples } from './verify-examples.js';
-
-interface Props {
-  readonly context: OrgContext;
-  readonly endpoint: Endpoint;
-}
 
 const day = 24 * 60 * 60 * 1000;
 
 /** Frequent actions: test the endpoint, and enable it again. */
-const Now = ({ endpoint }: Props) => (
+export const FormsNow = ({ endpoint }: { readonly endpoint: Endpoint }) => (
   <div class="actions">
     {endpoint.disabledReason === null ? null : <FormButton action="enable" words="Switch on" />}
     <FormButton action="test" kind="second" words="Send a test" />
   </div>
 );
 
+interface LaterProps {
+  readonly context: OrgContext;
+  readonly endpoint: Endpoint;
+  readonly refused: ShownRefusal | null;
+}
+
 /** Rare actions, some of them irreversible. */
-const Later = ({ context, endpoint, refused }: Props & { readonly refused: ShownRefusal | null }) => {
+export const FormsLater = ({ context, endpoint, refused }: LaterProps) => {
   const { deps, timeZone } = context;
   const typed = refused?.action === 'change' ? refused.sent : null;
   return (
@@ -34,12 +34,7 @@ const Later = ({ context, endpoint, refused }: Props & { readonly refused: Shown
           registered.
         </p>
         <Form action="replay">
-          <Moment
-            name="since"
-            label="Since"
-
-            value={localTime(deps.clock.now() - day, timeZone)}
-          />
+          <Moment name="since" label="Since" value={localTime(deps.clock.now() - day, timeZone)} />
           <Submit kind="second">Replay</Submit>
         </Form>
       </Panel>
@@ -67,5 +62,3 @@ const Later = ({ context, endpoint, refused }: Props & { readonly refused: Shown
     </>
   );
 };
-
-export const EndpointForms = { Now, Later };

@@ -1,14 +1,16 @@
+import type { AttemptResult } from '../../../application/ports/webhook-sender.js';
 import type { ListedEndpoint } from '../../../application/webhooks/webhooks.js';
 import type { Instant, Uuid } from '../../../domain/ids.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
-import { Checks } from '../web/choices.js';
-import { Badge, ButtonLink } from '../web/parts.js';
-import type { Html } from '../web/prose.js';
+import { fileOf } from '../web/files.js';
+import { FormButton, Group } from '../web/form.js';
+import { Badge, ButtonLink, PageHeading, Panel } from '../web/parts.js';
+import { block, type Html } from '../web/prose.js';
 import type { Url } from '../web/url.js';
 import { Time } from '../web/time.js';
+import { ResponseBody } from './delivery-parts.js';
 import type { Sent } from './page.js';
-import { instantAt } from './since.js';
 
 interface StateProps {
   readonly endpoint: Endpoint;
@@ -35,16 +37,16 @@ export const EndpointState = ({ endpoint: { id, disabledReason }, since }: State
   );
 };
 
-export const eventsLine = ({ events }: Endpoint): string =>
-  events.length === 0 ? 'All events' : events.join(', ');
+const eventsLine = ({ events }: Endpoint): string => (events.length === 0 ? 'All events' : events.join(', '));
 
-/** How it went so far, in a line. */
+/** What it gets, and how it went so far, in a line. */
 export const Health = ({
-  listed: { failureCount, consecutiveFailures, lastSuccessAt },
+  listed: { endpoint, failureCount, consecutiveFailures, lastSuccessAt },
 }: {
   readonly listed: ListedEndpoint;
 }) => (
   <>
+    {eventsLine(endpoint)} ·{' '}
     {failureCount === 1 ? '1 failure' : `${failureCount.toLocaleString('en-US')} failures`} (
     {consecutiveFailures} in a row)
     {lastSuccessAt === null ? (
@@ -52,7 +54,7 @@ export const Health = ({
     ) : (
       <>
         {' '}
-        · last success <Time at={instantAt(lastSuccessAt)} />
+        · last success <Time at={lastSuccessAt} />
       </>
     )}
   </>
@@ -60,13 +62,14 @@ export const Health = ({
 
 /** Which events an endpoint gets; `subscribed` as it is now. */
 export const EventChoices = ({ subscribed }: { readonly subscribed: readonly string[] }) => (
-  <Checks
-    name="events"
-    legend="Events"
-    hint="None chosen: all of them, including those that are added later."
-    names={publicEventTypes}
-    chosen={(type) => subscribed.includes(type)}
-  />
+  <Group name="events" legend="Events" hint="None chosen: all of them, including those that are added later.">
+    {publicEventTypes.map((type) => (
+      <label class="check">
+        <input type="checkbox" name={type} value="on" checked={subscribed.includes(type)} />
+        <code>{type}</code>
+      </label>
+    ))}
+  </Group>
 );
 
 export const chosenEvents = (sent: Sent): readonly string[] =>
@@ -89,9 +92,61 @@ export const SecretShown = ({ title, secret, back, children }: SecretProps) => (
       <strong>This is shown once.</strong> Store it where your receiver reads it, as{' '}
       <code>WEBHOOK_SECRET</code>.
     </p>
-    <pre tabindex={0}>
-      <code>{secret}</code>
-    </pre>
+    {block(secret)}
     <ButtonLink to={back}>I have stored it</ButtonLink>
   </div>
 );
+
+/** Examples of the repository, which tests run. */
+const examples = { Node: 'verify-webhook.mjs', Python: 'receiver.py' };
+
+/** How a receiver checks that a delivery is genuine. */
+export const VerifyExamples = () => (
+  <Panel id="verify" title="Check the signature">
+    <p>
+      Anyone can send to your address. Each delivery carries <code>service-signature</code>: accept it only if
+      the signature fits the raw bytes of the body, and was made within five minutes.
+    </p>
+    {Object.entries(examples).map(([language, file]) => (
+      <details>
+        <summary>{language}</summary>
+        {block(fileOf(`examples/${file}`))}
+      </details>
+    ))}
+  </Panel>
+);
+
+interface ResultProps {
+  readonly result: AttemptResult;
+  readonly endpoint: Endpoint;
+  readonly back: Url;
+}
+
+export const TestResult = ({ result, endpoint, back }: ResultProps) => {
+  const { httpStatus, error, duration, body } = result;
+  const isAccepted = httpStatus !== null && httpStatus >= 200 && httpStatus < 300;
+  return (
+    <div class="panel">
+      <PageHeading title="Test event">
+        <Badge tone={isAccepted ? 'good' : 'bad'}>{isAccepted ? 'Accepted' : 'Not accepted'}</Badge>
+      </PageHeading>
+      <p>
+        <code>{endpoint.url}</code>
+      </p>
+      <p>
+        <strong>{error ?? httpStatus}</strong> in {Math.round(duration).toLocaleString('en-US')} ms
+      </p>
+      <ResponseBody body={body} />
+      <p class="quiet">
+        A test event has made-up data. It is neither counted nor listed, and it is sent to an endpoint that is
+        off, too.
+      </p>
+      <div class="actions">
+        <a class="button" href={back}>
+          Back
+        </a>
+        <FormButton action="test" to={back} kind="second" words="Send another" />
+      </div>
+    </div>
+  );
+};

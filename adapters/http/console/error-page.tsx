@@ -11,7 +11,6 @@ import { NotAllowed, SignInFirst } from './admit.js';
 import { redirect, shown, waiting } from './rendered.js';
 import { PageRefusal } from './gates.js';
 import { RedirectTo, type Context } from './page.js';
-import { paths } from '../web/paths.js';
 
 const message = (
   { url }: Context,
@@ -24,7 +23,7 @@ const message = (
       <h1>{title}</h1>
       <p>{text}</p>
       <p>
-        <a href={url(paths.start)}>To the start of the console</a>
+        <a href={url('start')}>To the start of the console</a>
       </p>
     </div>
   ),
@@ -47,7 +46,7 @@ export const errorPage = async (context: Context, error: unknown): Promise<TextR
   const told = (status: number, title: string, text: string): TextResponse =>
     shown(context, null, message(context, title, text), status);
   if (error instanceof RedirectTo) return redirect(error.to);
-  if (error instanceof SignInFirst) return redirect(url(paths.signIn, {}, { to: self }));
+  if (error instanceof SignInFirst) return redirect(url('signIn', {}, { to: self }));
   if (error instanceof PageRefusal) return told(error.status, error.title, error.message);
   if (error instanceof NotAllowed)
     return told(

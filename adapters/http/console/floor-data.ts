@@ -5,9 +5,8 @@ import { today } from '../../../domain/calendar.js';
 import { steps, type CardStatus, type StepName } from '../../../domain/card.js';
 import { parseCardCode } from '../../../domain/card-code.js';
 import { DomainError } from '../../../domain/errors.js';
-import { OrganizationId, type LocalDate } from '../../../domain/ids.js';
+import { OrganizationId } from '../../../domain/ids.js';
 import { cards, onTheFloor, type CardDocument } from '../../../projections/cards.js';
-import type { OrganizationDocument } from '../../../projections/organizations.js';
 import { nothingHere } from './admit.js';
 import type { HouseContext } from './page.js';
 
@@ -17,13 +16,13 @@ export type Next =
   | { readonly kind: 'start' | 'done'; readonly step: StepName }
   | { readonly kind: 'nothing' };
 
-const working: ReadonlySet<CardStatus> = new Set(['queued', 'in_production', 'written', 'packed']);
+const working = ['queued', 'in_production', 'written', 'packed'] as const satisfies readonly CardStatus[];
 
 export const nextOf = ({ status, steps: reached }: Pick<CardDocument, 'status' | 'steps'>): Next => {
   if (status === 'pending') return { kind: 'queue' };
   const at = reached.findIndex((each) => each.status !== 'completed');
   const step = steps[at];
-  if (!working.has(status) || step === undefined) return { kind: 'nothing' };
+  if (!working.some((known) => known === status) || step === undefined) return { kind: 'nothing' };
   return { kind: reached[at]?.status === 'in_progress' ? 'done' : 'start', step };
 };
 
@@ -43,21 +42,9 @@ export const cardOn = async ({ deps, params }: HouseContext): Promise<CardForOpe
   }
 };
 
-const counted = ['queued', 'in_production', 'written', 'packed'] as const;
 /** Counting stops here: whether there are 50 or 10,000 makes no difference to the work. */
 const maxCounted = 50;
 const maxShown = 25;
-
-export interface FloorList {
-  /** How many cards on the floor are due today, or overdue. */
-  readonly due: string;
-  readonly today: LocalDate;
-  readonly counts: readonly { readonly status: CardStatus; readonly count: string }[];
-  /** The cards that came to the floor first. */
-  readonly first: readonly CardDocument[];
-  /** The organizations of those cards. */
-  readonly owners: ReadonlyMap<string, OrganizationDocument>;
-}
 
 const countOf = (count: number): string => (count >= maxCounted ? `${maxCounted}+` : String(count));
 
@@ -71,7 +58,8 @@ export const ownersOf = async <T>(
   return new Map(await Promise.all(loaded));
 };
 
-export const floorList = async ({ deps, timeZone }: HouseContext): Promise<FloorList> => {
+/** How many cards are due and at each status, and those that came to the floor first, with their owners. */
+export const floorList = async ({ deps, timeZone }: HouseContext) => {
   const { readModels, clock } = deps;
   const day = today(clock.instant(), timeZone);
   const [onFloor, ...pages] = await Promise.all([
@@ -80,14 +68,15 @@ export const floorList = async ({ deps, timeZone }: HouseContext): Promise<Floor
       upTo: onTheFloor,
       limit: maxCounted,
     }),
-    ...counted.map((status) => readModels.pageAcross(cards, { where: { status }, limit: maxCounted })),
+    ...working.map((status) => readModels.pageAcross(cards, { where: { status }, limit: maxCounted })),
   ]);
   const first = onFloor.slice(0, maxShown).map(({ document }) => document);
   return {
+    /** Today, or overdue. */
     due: countOf(onFloor.filter(({ document: { due } }) => due <= day).length),
     today: day,
     first,
     owners: await ownersOf(first, (org) => readAccount(deps, org)),
-    counts: counted.map((status, at) => ({ status, count: countOf(pages[at]?.length ?? 0) })),
+    counts: working.map((status, at) => ({ status, count: countOf(pages[at]?.length ?? 0) })),
   };
 };

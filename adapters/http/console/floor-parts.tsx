@@ -1,44 +1,40 @@
 import { Form } from '../web/form.js';
+import { Danger } from '../web/parts.js';
 import type { Next } from './floor-data.js';
 import { stepName } from './happenings.js';
 
-const wordsOf = (next: Next): { readonly action: string; readonly words: string } => {
-  switch (next.kind) {
-    case 'queue':
-      return { action: 'queue', words: 'Take it to the floor' };
-    case 'start':
-      return { action: 'start', words: `Start: ${stepName(next.step)}` };
-    case 'done':
-      return { action: 'done', words: `Done: ${stepName(next.step)}` };
-    case 'nothing':
-      return { action: '', words: '' };
-  }
-};
-
 /** One large button for the next step. The machine stays in the form. */
 export const NextStep = ({ next, machine }: { readonly next: Next; readonly machine: string }) => {
-  if (next.kind === 'nothing') return <p class="note">Nothing is to be done with this card.</p>;
-  const { action, words } = wordsOf(next);
-  const isStep = next.kind !== 'queue';
-  return (
-    <Form>
-      {isStep ? <input type="hidden" name="step" value={next.step} /> : null}
-      <button type="submit" name="do" value={action} class="huge">
-        {words}
-      </button>
-      {isStep ? (
-        <p class="field">
-          <label for="machine">Machine</label>
-          <input id="machine" name="machine" value={machine} autocomplete="off" spellcheck={false} />
-        </p>
-      ) : null}
-      {next.kind === 'done' ? (
-        <button type="submit" name="do" value="failed" class="second">
-          It failed
-        </button>
-      ) : null}
-    </Form>
-  );
+  switch (next.kind) {
+    case 'nothing':
+      return <p class="note">Nothing is to be done with this card.</p>;
+    case 'queue':
+      return (
+        <Form>
+          <button type="submit" name="do" value="queue" class="huge">
+            Take it to the floor
+          </button>
+        </Form>
+      );
+    case 'start':
+    case 'done':
+      return (
+        <Form fields={{ step: next.step }}>
+          <button type="submit" name="do" value={next.kind} class="huge">
+            {next.kind === 'start' ? 'Start' : 'Done'}: {stepName(next.step)}
+          </button>
+          <p class="field">
+            <label for="machine">Machine</label>
+            <input id="machine" name="machine" value={machine} autocomplete="off" spellcheck={false} />
+          </p>
+          {next.kind === 'done' ? (
+            <button type="submit" name="do" value="failed" class="second">
+              It failed
+            </button>
+          ) : null}
+        </Form>
+      );
+  }
 };
 
 interface ReasonProps {
@@ -49,8 +45,7 @@ interface ReasonProps {
 
 /** Takes a card off the floor, with the reason. */
 export const WithReason = ({ action, label, consequence }: ReasonProps) => (
-  <details class="danger">
-    <summary>{label}</summary>
+  <Danger label={label}>
     <Form action={action}>
       <p>{consequence}</p>
       <p class="field">
@@ -59,5 +54,5 @@ export const WithReason = ({ action, label, consequence }: ReasonProps) => (
       </p>
       <button type="submit">{label}</button>
     </Form>
-  </details>
+  </Danger>
 );

@@ -1,10 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import type { OrganizationId } from '../../../domain/ids.js';
-import { may, type Role } from '../../../domain/permissions.js';
+import { may, type Permission, type Role } from '../../../domain/permissions.js';
 import { Brand } from '../web/brand.js';
-import type { Html } from '../web/prose.js';
 import type { Context } from './page.js';
-import { paths } from '../web/paths.js';
+import { paths, type PageName } from '../web/paths.js';
 
 /** The organization whose pages are shown, for the menu. */
 export interface Here {
@@ -20,59 +19,60 @@ interface FrameProps {
   readonly children: ComponentChildren;
 }
 
-/** The entries of the menu, each with its pages and the pages below them. */
-const entries = [
-  { name: 'Home', to: paths.home, need: 'cards.read', pages: [] },
-  { name: 'Cards', to: paths.cards, need: 'cards.read', pages: [paths.cards, paths.card] },
-  { name: 'Send a card', to: paths.send, need: 'cards.send', pages: [] },
-  { name: 'Contacts', to: paths.contacts, need: 'contacts.read', pages: [paths.contacts] },
-  { name: 'Designs', to: paths.designs, need: 'designs.read', pages: [paths.designs] },
+interface Entry {
+  readonly name: string;
+  readonly to: PageName;
+  readonly need: Permission;
+  /** Pages that belong to it, with the pages below them. */
+  readonly pages: readonly PageName[];
+}
+
+const entries: readonly Entry[] = [
+  { name: 'Home', to: 'home', need: 'cards.read', pages: [] },
+  { name: 'Cards', to: 'cards', need: 'cards.read', pages: ['cards', 'card'] },
+  { name: 'Send a card', to: 'send', need: 'cards.send', pages: [] },
+  { name: 'Contacts', to: 'contacts', need: 'contacts.read', pages: ['contacts'] },
+  { name: 'Designs', to: 'designs', need: 'designs.read', pages: ['designs'] },
   {
     name: 'Integrations',
-    to: paths.keys,
+    to: 'keys',
     need: 'integrations.read',
-    pages: [paths.keys, paths.hooks, paths.webhooks, paths.deliveries, paths.requests],
+    pages: ['keys', 'hooks', 'webhooks', 'deliveries', 'requests'],
   },
-  { name: 'Credits', to: paths.credits, need: 'credits.read', pages: [paths.credits] },
-  { name: 'Settings', to: paths.settings, need: 'cards.read', pages: [paths.settings] },
-] as const;
+  { name: 'Credits', to: 'credits', need: 'credits.read', pages: ['credits'] },
+  { name: 'Settings', to: 'settings', need: 'cards.read', pages: ['settings'] },
+];
 
-const houseEntries = [
-  { name: 'Organizations', to: paths.house, need: 'organizations.manage', pages: [] },
-  { name: 'Held', to: paths.held, need: 'cards.release', pages: [paths.held] },
-  { name: 'Floor', to: paths.floor, need: 'floor.work', pages: [paths.floor] },
-  { name: 'Catalogue', to: paths.catalogue, need: 'catalogue.write', pages: [paths.catalogue] },
-  { name: 'Staff', to: paths.staff, need: 'staff.manage', pages: [paths.staff] },
-] as const;
-
-type Entry = (typeof entries | typeof houseEntries)[number];
+const houseEntries: readonly Entry[] = [
+  { name: 'Organizations', to: 'house', need: 'organizations.manage', pages: [] },
+  { name: 'Held', to: 'held', need: 'cards.release', pages: ['held'] },
+  { name: 'Floor', to: 'floor', need: 'floor.work', pages: ['floor'] },
+  { name: 'Catalogue', to: 'catalogue', need: 'catalogue.write', pages: ['catalogue'] },
+  { name: 'Staff', to: 'staff', need: 'staff.manage', pages: ['staff'] },
+];
 
 const isHere = (path: string, { to, pages }: Entry): boolean =>
-  path === to ||
-  (!entries.some((entry) => entry.to === path) &&
-    pages.some((page) => path === page || path.startsWith(`${page}/`)));
+  path === paths[to] ||
+  (!entries.some((entry) => paths[entry.to] === path) &&
+    pages.some((page) => path === paths[page] || path.startsWith(`${paths[page]}/`)));
 
 const Menu = ({ context: { url, path }, here }: { readonly context: Context; readonly here: Here }) => {
   const { org, role, isHouse = false } = here;
-  const shown: readonly Entry[] = isHouse ? houseEntries : entries;
   return (
     <nav id="menu" class="tabs" aria-label="Pages" popover="auto">
       <ul>
-        {shown
+        {(isHouse ? houseEntries : entries)
           .filter(({ need }) => may(role, need))
           .map((entry) => (
             <li>
-              <a
-                href={url(entry.to, { org })}
-                {...(isHere(path, entry) && { 'aria-current': 'page' as const })}
-              >
+              <a href={url(entry.to, { org })} aria-current={isHere(path, entry) ? 'page' : undefined}>
                 {entry.name}
               </a>
             </li>
           ))}
         {!isHouse && may(role, 'organizations.manage') ? (
           <li>
-            <a href={url(paths.house)}>House</a>
+            <a href={url('house')}>House</a>
           </li>
         ) : null}
       </ul>
@@ -89,10 +89,10 @@ const initials = (name: string): string =>
     .join('');
 
 const WhoIsHere = ({ context: { visitor, url } }: { readonly context: Context }) => {
-  if (visitor.kind === 'anonymous') return <a href={url(paths.signIn)}>Sign in</a>;
+  if (visitor.kind === 'anonymous') return <a href={url('signIn')}>Sign in</a>;
   const name = visitor.kind === 'operator' ? 'Operator' : visitor.name;
   return (
-    <a href={url(paths.me)}>
+    <a href={url('me')}>
       <span class="face" data-initials={initials(name)} />
       <span>{name}</span>
     </a>
@@ -100,13 +100,13 @@ const WhoIsHere = ({ context: { visitor, url } }: { readonly context: Context })
 };
 
 /** The frame of every page of the console. On a telephone the menu unfolds, without a script. */
-const Frame = ({ context, here, children }: FrameProps) => (
+export const Frame = ({ context, here, children }: FrameProps) => (
   <>
     <header class="top">
       <div class="top-line">
-        <Brand to={context.url(context.deps.hasConsole ? paths.start : paths.collection)} />
+        <Brand to={context.url(context.deps.hasConsole ? 'start' : 'collection')} />
         {here === null ? null : (
-          <a class="org" href={context.url(paths.choose)}>
+          <a class="org" href={context.url('choose')}>
             <b>{here.name}</b> <span aria-hidden="true">▾</span>
             <span class="hidden">, choose another organization</span>
           </a>
@@ -134,10 +134,4 @@ const Frame = ({ context, here, children }: FrameProps) => (
       </p>
     </footer>
   </>
-);
-
-export const framed = (context: Context, here: Here | null, body: Html): Html => (
-  <Frame context={context} here={here}>
-    {body}
-  </Frame>
 );

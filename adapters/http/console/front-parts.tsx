@@ -3,9 +3,26 @@ import { bleed, card, count, fits, master, printFault, type Fit } from '../../..
 import { DomainError } from '../../../domain/errors.js';
 import { FileField, Form, Group } from '../web/form.js';
 import { pathOfPicture } from '../web/pictures.js';
+import type { Url } from '../web/url.js';
 import { useVisit } from '../web/visit.js';
+import type { Upload } from '../server/upload.js';
+import { go, type Action, type Context, type Sent } from './page.js';
 
-export const noPicture = (): DomainError => new DomainError('invalid_body', 'Choose a picture.', 'file');
+const noPicture = (): DomainError => new DomainError('invalid_body', 'Choose a picture.', 'file');
+
+/** The form with a new picture, which `keep` keeps until it is saved; it leads to the picture's page. */
+export const uploading = <C extends Context>(
+  keep: (context: C, sent: Sent, file: Upload['file']) => Promise<Url>,
+): Action<C> => ({
+  once: false,
+  // Browsers send it with its file.
+  run: () => Promise.reject(noPicture()),
+  fileLimit: pictureLimit,
+  upload: async (context, sent, { file, fileName }) => {
+    if (fileName === '') throw noPicture();
+    return go(await keep(context, sent, file));
+  },
+});
 
 export const PictureField = () => (
   <FileField
@@ -64,12 +81,8 @@ const Way = ({ fit, fronts }: { readonly fit: Fit } & Pick<UploadedFront, 'front
   );
 };
 
-interface WaitingProps extends Pick<UploadedFront, 'fronts'> {
-  readonly save: string;
-}
-
 /** A picture that was uploaded as it would be printed, in each way, to be saved by one button. */
-export const WaitingFront = ({ fronts, save }: WaitingProps) => (
+export const WaitingFront = ({ fronts, save }: Pick<UploadedFront, 'fronts'> & { readonly save: string }) => (
   <>
     <Form action="save">
       <Group name="fit" legend="The front, as it will be printed" hint="What is dark is cut off.">

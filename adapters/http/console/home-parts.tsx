@@ -5,11 +5,10 @@ import { Badge, Panel, Table } from '../web/parts.js';
 import { Day, dayName } from '../web/time.js';
 import type { Url } from '../web/url.js';
 import type { OrgContext } from './page.js';
-import { paths } from '../web/paths.js';
 
 const counted = (number: number, what: string): string => `${number.toLocaleString('en-US')} ${what}`;
 
-const sums = (days: readonly CardDay[]): CardDay | undefined =>
+const sums = (days: readonly CardDay[]): CardDay =>
   days.reduce((sum, { day, accepted, mailed, cancelled }) => ({
     day,
     accepted: sum.accepted + accepted,
@@ -39,22 +38,22 @@ export const DaysTable = ({ days }: { readonly days: readonly CardDay[] }) => (
 
 /** The cards sent in the last days: as bars, and as a table. */
 export const LastDays = ({ days }: { readonly days: readonly CardDay[] | null }) => {
-  const total = days === null ? undefined : sums(days);
+  const total = days === null ? '' : inWords(sums(days));
   return (
     <Panel id="sent" title="Sent, last 7 days">
-      {days === null || total === undefined ? (
+      {days === null ? (
         <p class="quiet">These figures are being made ready.</p>
       ) : (
         <>
           <Bars
-            label={`Cards sent a day: ${inWords(total)}`}
+            label={`Cards sent a day: ${total}`}
             bars={days.map((day) => ({
               name: dayName(day.day),
               title: `${dayName(day.day)}: ${inWords(day)}`,
               value: day.accepted,
             }))}
           />
-          <p class="quiet small">{inWords(total)}</p>
+          <p class="quiet small">{total}</p>
           <DaysTable days={days} />
         </>
       )}
@@ -65,24 +64,26 @@ export const LastDays = ({ days }: { readonly days: readonly CardDay[] | null })
 /** Fewer than these are a reason to warn. */
 const fewWeeks = 2;
 
-/** How long the credits last, judged by the last days. */
-export const Credits = ({
-  balance,
-  days,
-  statement,
-}: {
+export const Balance = ({ balance }: { readonly balance: number }) => (
+  <p class="figure">
+    <strong>{balance.toLocaleString('en-US')}</strong>
+    {balance === 1 ? 'credit' : 'credits'}, 1 for each card
+  </p>
+);
+
+interface CreditsProps {
   readonly balance: number;
   readonly days: readonly CardDay[] | null;
   readonly statement: Url;
-}) => {
-  const weekly = (days === null ? undefined : sums(days))?.accepted ?? 0;
+}
+
+/** How long the credits last, judged by the last days. */
+export const Credits = ({ balance, days, statement }: CreditsProps) => {
+  const weekly = days === null ? 0 : sums(days).accepted;
   const weeks = Math.floor(balance / Math.max(1, weekly));
   return (
     <section class="panel" aria-label="Credits">
-      <p class="figure">
-        <strong>{balance.toLocaleString('en-US')}</strong>
-        {balance === 1 ? 'credit' : 'credits'}, 1 for each card
-      </p>
+      <Balance balance={balance} />
       {weekly === 0 || balance <= 0 ? null : (
         <p class={weeks < fewWeeks ? 'note' : 'quiet'}>
           At {weekly.toLocaleString('en-US')} a week, they last{' '}
@@ -111,10 +112,10 @@ interface FirstStepsProps {
 export const FirstSteps = ({ hasKey, hasDesign, hasCard, context }: FirstStepsProps) => {
   if (hasKey && hasDesign && hasCard) return null;
   const { org, role, url } = context;
-  const sending = may(role, 'cards.send') ? url(paths.send, { org }) : `${url('/docs')}#first-card`;
+  const sending = may(role, 'cards.send') ? url('send', { org }) : `${url('/docs')}#first-card`;
   const all = [
-    { name: 'Make a key', to: url(paths.keys, { org }), isDone: hasKey },
-    { name: 'Save a design', to: url(paths.designs, { org }), isDone: hasDesign },
+    { name: 'Make a key', to: url('keys', { org }), isDone: hasKey },
+    { name: 'Save a design', to: url('designs', { org }), isDone: hasDesign },
     { name: 'Send a card', to: sending, isDone: hasCard },
   ];
   return (

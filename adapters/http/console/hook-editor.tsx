@@ -1,7 +1,7 @@
 import type { DesignDocument } from '../../../projections/organizations.js';
 import { Choice, Field, Form, TextArea } from '../web/form.js';
 import { inline } from '../web/prose.js';
-import type { Draft } from './hook-draft.js';
+import type { Draft } from './hook-data.js';
 
 /** The designs to choose from. The chosen one is among them, whatever became of it. */
 const designChoices = (designs: readonly DesignDocument[], chosen: string) => {
@@ -46,12 +46,12 @@ export const HookEditor = ({ draft, designs, maySave }: EditorProps) => (
         ))}
       </dl>
     </details>
-    <Field name="signed_by" label="Signed by" value={draft.signedBy} required={false} />
+    <Field name="signed_by" label="Signed by" value={draft.signed_by} required={false} />
     <Choice
       name="design_id"
       label="Design"
-      value={draft.design}
-      options={designChoices(designs, draft.design)}
+      value={draft.design_id}
+      options={designChoices(designs, draft.design_id)}
     />
     <Field name="label" label="Label" value={draft.label} required={false} />
     <TextArea

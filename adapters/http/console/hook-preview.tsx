@@ -54,13 +54,15 @@ export const PreviewOfHook = ({ preview, hasTemplate }: Props) => {
   return (
     <div>
       <Verdict preview={preview} />
-      {message !== null ? <p class="letter">{message}</p> : null}
-      {message !== null ? (
-        <p class="quiet">
-          {countCharacters(message)} of {maxMessageLength} characters.
-          {hasTemplate && pieces === null ? ' The message of the payload wins over the template.' : ''}
-        </p>
-      ) : null}
+      {message === null ? null : (
+        <>
+          <p class="letter">{message}</p>
+          <p class="quiet">
+            {countCharacters(message)} of {maxMessageLength} characters.
+            {hasTemplate && pieces === null ? ' The message of the payload wins over the template.' : ''}
+          </p>
+        </>
+      )}
       {missing.length > 0 && pieces !== null ? <Unfinished pieces={pieces} /> : null}
       {missing.length > 0 ? <p class="quiet">Without a value: {missing.join(', ')}.</p> : null}
       {missing.some((name) => ofContact.has(name)) ? (

@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact';
 import type { ErrorCode } from '../../../domain/errors.js';
-import { paths } from '../web/paths.js';
 import { useVisit } from '../web/visit.js';
 
 interface CardLinkProps {
@@ -10,7 +9,7 @@ interface CardLinkProps {
 }
 
 export const CardLink = ({ code, children = code }: CardLinkProps) => (
-  <a href={useVisit().url(paths.card, { code })}>{children}</a>
+  <a href={useVisit().url('card', { code })}>{children}</a>
 );
 
 /** An error code, with the way to its page of the documentation. */

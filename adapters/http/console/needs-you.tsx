@@ -3,15 +3,13 @@ import type { ListedEndpoint } from '../../../application/webhooks/webhooks.js';
 import type { Instant, Uuid } from '../../../domain/ids.js';
 import type { CardDocument } from '../../../projections/cards.js';
 import type { OrganizationDocument } from '../../../projections/organizations.js';
-import { Form } from '../web/form.js';
+import { FormButton } from '../web/form.js';
 import { Badge, Panel } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import { addressee, SmallFront } from './cards-table.js';
 import { EndpointState } from './endpoint-parts.js';
 import type { OrgContext } from './page.js';
 import { CardLink } from './links.js';
-import { paths } from '../web/paths.js';
-import { instantAt } from './since.js';
 import { reasonInWords } from './happenings.js';
 
 /** How many held cards home lists; the others are a click away. */
@@ -40,14 +38,14 @@ export const NeedsYou = ({ held, failing, since, dead, mayManage, owner, context
             <CardLink code={card.code} />
             <span>{addressee(card)}</span>
             <span class="quiet">
-              {reasonInWords(card.heldReason)} · sent <Time at={instantAt(Date.parse(card.createdAt))} />
+              {reasonInWords(card.heldReason)} · sent <Time at={card.createdAt} />
             </span>
           </li>
         ))}
         {held.length <= maxHeldListed ? null : (
           <li>
             <Badge tone="warn">Held</Badge>
-            <a href={url(paths.cards, { org }, { status: 'blocked' })}>All held cards</a>
+            <a href={url('cards', { org }, { status: 'blocked' })}>All held cards</a>
           </li>
         )}
         {failing.map(({ endpoint }) => (
@@ -58,17 +56,15 @@ export const NeedsYou = ({ held, failing, since, dead, mayManage, owner, context
               <EndpointState endpoint={endpoint} since={since} />
             </span>
             <span class="actions end">
-              <a class="button second" href={url(paths.deliveries, { org }, { endpoint: endpoint.id })}>
+              <a class="button second" href={url('deliveries', { org }, { endpoint: endpoint.id })}>
                 Deliveries
               </a>
               {mayManage ? (
-                <Form
+                <FormButton
                   action="enable"
-
-                  to={url(paths.endpoint, { org, endpoint: endpoint.id })}
-                >
-                  <button type="submit">Switch on</button>
-                </Form>
+                  to={url('endpoint', { org, endpoint: endpoint.id })}
+                  words="Switch on"
+                />
               ) : null}
             </span>
           </li>
@@ -78,10 +74,10 @@ export const NeedsYou = ({ held, failing, since, dead, mayManage, owner, context
             <Badge tone="bad">Dead letters</Badge>
             <span>
               {dead.length === 1 ? '1 failed delivery' : `${dead.length} failed deliveries`}, the last at{' '}
-              <Time at={instantAt(occurredAt)} />
+              <Time at={occurredAt} />
             </span>
             <span class="actions end">
-              <a class="button second" href={url(paths.deliveries, { org }, { status: 'exhausted' })}>
+              <a class="button second" href={url('deliveries', { org }, { status: 'exhausted' })}>
                 Send again
               </a>
             </span>

@@ -4,8 +4,7 @@ import { newKey } from '../operator/keys.js';
 import { parseValues } from '../schema/read.js';
 import { Field, Form, Group, type ShownRefusal } from '../web/form.js';
 import { block, type Html } from '../web/prose.js';
-import { ButtonLink } from '../web/parts.js';
-import { Secret } from '../web/sample.js';
+import { ButtonLink, Secret } from '../web/parts.js';
 import type { Url } from '../web/url.js';
 import type { Sent } from './page.js';
 

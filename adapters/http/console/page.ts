@@ -4,24 +4,22 @@ import type { Role } from '../../../domain/permissions.js';
 import type { Front } from '../../../domain/artwork.js';
 import type { Html } from '../web/prose.js';
 import type { ShownRefusal } from '../web/form.js';
-import type { Url } from '../web/url.js';
+import type { Texts, Url } from '../web/url.js';
 import type { Visit } from '../web/visit.js';
 import type { LinesResponse } from '../server/route.js';
 import type { FileLimit, Upload } from '../server/upload.js';
-import type { AdmittedOrg, Need } from './admit.js';
+import type { Admitted, AdmittedOrg, Need } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
 import type { NoticeName } from './notice.js';
-import type { Parameter } from '../web/paths.js';
+import { paths, type PageName, type Parameter, type Path } from '../web/paths.js';
 import type { SignedIn, Visitor } from './visitor.js';
-
-type Texts = Readonly<Record<string, string>>;
 
 /** A request for a page, admitted. */
 export interface Context<Who extends Visitor = Visitor> extends Visit {
   readonly deps: ConsoleDeps;
   readonly visitor: Who;
   /** The page's place in the table. */
-  readonly path: string;
+  readonly path: Path;
   /** The parameters of the path, as sent. */
   readonly params: Texts;
   /** The page's own query parameters, trimmed; '' for a missing one. */
@@ -44,25 +42,27 @@ export interface Context<Who extends Visitor = Visitor> extends Visit {
   readonly signal: AbortSignal;
 }
 
-/** A context inside an organization. */
-export interface OrgContext extends Context<SignedIn> {
-  readonly org: AdmittedOrg;
-  readonly role: Role;
+/** A context of a visitor who is signed in. */
+export interface KnownContext extends Context<SignedIn> {
   readonly by: Initiator;
 }
 
 /** A context inside the house, where the service is run. */
-export interface HouseContext extends Context<SignedIn> {
+export interface HouseContext extends KnownContext {
   readonly role: Role;
-  readonly by: Initiator;
 }
 
-type ContextFor<N extends Need, Path extends string> = N extends 'anyone'
+/** A context inside an organization. */
+export interface OrgContext extends HouseContext {
+  readonly org: AdmittedOrg;
+}
+
+type ContextFor<N extends Need, Name extends PageName> = N extends 'anyone'
   ? Context
-  : Path extends `${string}:org${string}`
+  : (typeof paths)[Name] extends `${string}:org${string}`
     ? OrgContext
     : N extends 'signed-in'
-      ? Context<SignedIn> & { readonly by: Initiator }
+      ? KnownContext
       : HouseContext;
 
 /** The content of a sent form, by the names of its fields; '' for a missing one. */
@@ -86,7 +86,8 @@ export class RedirectTo extends NamedError {
 }
 
 export interface Action<C> {
-  readonly may: Need;
+  /** What its visitor needs, if not the same as for the other actions of the page. */
+  readonly may?: Need;
   /** False for forms that are idempotent anyway, and for forms of visitors who aren't signed in. */
   readonly once?: boolean;
   /**
@@ -102,11 +103,9 @@ export interface Action<C> {
 
 /** A form that leads back to its page once its work is done. */
 export const confirmed = <C extends Context = OrgContext>(
-  may: Need,
   done: NoticeName,
   work: (context: NoInfer<C>, sent: Sent) => Promise<unknown>,
 ): Action<C> => ({
-  may,
   run: async (context, sent) => {
     await work(context, sent);
     return go(pageAfter(context, done));
@@ -119,34 +118,36 @@ export interface Linked {
   readonly front: Front | null;
 }
 
-interface Definition<N extends Need, Path extends string, Data> {
-  readonly path: Path;
+interface Definition<N extends Need, Name extends PageName, Data> {
+  readonly path: Name;
   readonly may: N;
+  /** What its actions need, if that is more. */
+  readonly mayAct?: Need;
   /** The names of the parameters of the query that it reads. */
   readonly query?: readonly Parameter[];
-  readonly load: (context: ContextFor<N, Path>) => Promise<Data>;
+  readonly load: (context: ContextFor<N, Name>) => Promise<Data>;
   readonly title: (data: Data) => string;
   readonly linked?: (data: Data) => Linked;
   /** The organization whose menu is shown, if the path names none. */
-  readonly within?: (data: Data) => { readonly org: AdmittedOrg; readonly role: Role };
-  readonly view: (data: Data, context: ContextFor<N, Path>, refused: ShownRefusal | null) => Html;
-  readonly actions?: Readonly<Record<string, Action<ContextFor<N, Path>>>>;
+  readonly within?: (data: Data) => Admitted;
+  readonly view: (data: Data, context: ContextFor<N, Name>, refused: ShownRefusal | null) => Html;
+  readonly actions?: Readonly<Record<string, Action<ContextFor<N, Name>>>>;
 }
 
 export interface Shown {
   readonly title: string;
-  readonly linked?: Linked;
+  readonly linked: Linked | undefined;
   readonly body: Html;
-  readonly within?: { readonly org: AdmittedOrg; readonly role: Role };
+  readonly within: Admitted | undefined;
 }
 
 /** A page of any kind, for the table and the gate. */
 export interface Page {
-  readonly path: string;
+  readonly path: Path;
   readonly may: Need;
   readonly query: readonly string[];
   readonly show: (context: Context, refused: ShownRefusal | null) => Promise<Shown>;
-  readonly actions: Readonly<Record<string, Action<Context>>>;
+  readonly actions: Readonly<Record<string, Action<Context> & { readonly may: Need }>>;
   /** The page is a file, which is all that is answered. */
   readonly file?: (context: Context) => Promise<LinesResponse>;
 }
@@ -155,46 +156,45 @@ export interface Page {
  * Declares a page. Its gate has made the context that its path and its `may` call for before any of its
  * functions is called.
  */
-export const page = <const N extends Need, const Path extends string, Data>(
-  definition: Definition<N, Path, Data>,
+export const page = <const N extends Need, const Name extends PageName, Data>(
+  definition: Definition<N, Name, Data>,
 ): Page => {
-  const { path, may, query = [], load, title, linked, within, view, actions = {} } = definition;
+  const { path, may, mayAct = may, query = [], load, title, linked, within, view } = definition;
+  const actions = Object.entries(definition.actions ?? {}) as [string, Action<Context>][];
   return {
-    path,
+    path: paths[path],
     may,
     query,
     show: async (context, refused) => {
-      const admitted = context as ContextFor<N, Path>;
+      const admitted = context as ContextFor<N, Name>;
       const data = await load(admitted);
       return {
         title: title(data),
         body: view(data, admitted, refused),
-        ...(linked !== undefined && { linked: linked(data) }),
-        ...(within !== undefined && { within: within(data) }),
+        linked: linked?.(data),
+        within: within?.(data),
       };
     },
-    actions: actions as Page['actions'],
+    actions: Object.fromEntries(actions.map(([name, action]) => [name, { may: mayAct, ...action }])),
   };
 };
 
-interface FileDefinition<N extends Need, Path extends string> {
-  readonly path: Path;
-  readonly may: N;
-  readonly query?: readonly string[];
-  readonly file: (context: ContextFor<N, Path>) => Promise<LinesResponse>;
-}
+type FileDefinition<N extends Need, Name extends PageName> = Pick<
+  Definition<N, Name, never>,
+  'path' | 'may' | 'query'
+> & { readonly file: (context: ContextFor<N, Name>) => Promise<LinesResponse> };
 
 /** Declares a file that is made on request. It goes through the gate of pages. */
-export const filePage = <const N extends Need, const Path extends string>({
+export const filePage = <const N extends Need, const Name extends PageName>({
   path,
   may,
   query = [],
   file,
-}: FileDefinition<N, Path>): Page => ({
-  path,
+}: FileDefinition<N, Name>): Page => ({
+  path: paths[path],
   may,
   query,
   show: () => Promise.reject(new Error('a file is no page')),
   actions: {},
-  file: (context) => file(context as ContextFor<N, Path>),
+  file: (context) => file(context as ContextFor<N, Name>),
 });

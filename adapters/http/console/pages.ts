@@ -1,87 +1,40 @@
-import { cardPage } from './pages/card.js';
-import { cardsPage } from './pages/cards.js';
-import { choosePage } from './pages/choose.js';
-import { badLinesCsv, contactImportPage } from './pages/contact-import.js';
-import { contactPage } from './pages/contact.js';
-import { contactsPage } from './pages/contacts.js';
-import { creditsCsv, creditsPage } from './pages/credits.js';
-import { deliveriesPage } from './pages/deliveries.js';
-import { collectionCardPage } from './pages/collection-card.js';
-import { collectionPage } from './pages/collection.js';
-import { designsPage } from './pages/designs.js';
-import { newDesignPage, newFrontPage } from './pages/new-design.js';
-import { deliveryPage } from './pages/delivery.js';
-import { endpointPage } from './pages/endpoint.js';
-import { doNotMailPage } from './pages/do-not-mail.js';
-import { enterPage } from './pages/enter.js';
-import { homePage } from './pages/home.js';
-import { cataloguePage } from './pages/house/catalogue.js';
-import { newCollectionCardPage, newCollectionFrontPage } from './pages/house/new-collection-card.js';
-import { floorCardPage } from './pages/house/floor-card.js';
-import { floorPage } from './pages/house/floor.js';
-import { heldPage } from './pages/house/held.js';
-import { organizationsPage } from './pages/house/organizations.js';
-import { runPage, runSheetsPdf, sheetsPdf } from './pages/house/sheets.js';
-import { staffPage } from './pages/house/staff.js';
-import { hookPage } from './pages/hook.js';
-import { hooksPage } from './pages/hooks.js';
-import { importContactsPage } from './pages/import-contacts.js';
-import { joinPage } from './pages/join.js';
-import { keysPage } from './pages/keys.js';
-import { mePage } from './pages/me.js';
-import { membersPage } from './pages/members.js';
-import { requestsPage } from './pages/requests.js';
-import { resetPage } from './pages/reset.js';
-import { sendPage } from './pages/send.js';
-import { settingsPage } from './pages/settings.js';
-import { signInPage } from './pages/sign-in.js';
-import { startPage } from './pages/start.js';
-import { webhooksPage } from './pages/webhooks.js';
-
-export const pages = [
-  startPage,
-  signInPage,
-  enterPage,
-  joinPage,
-  resetPage,
-  choosePage,
-  mePage,
-  organizationsPage,
-  heldPage,
-  floorPage,
-  runPage,
-  runSheetsPdf,
-  floorCardPage,
-  sheetsPdf,
-  cataloguePage,
-  newCollectionCardPage,
-  newCollectionFrontPage,
-  staffPage,
-  homePage,
-  cardsPage,
-  sendPage,
-  contactsPage,
-  importContactsPage,
-  contactImportPage,
-  badLinesCsv,
-  contactPage,
-  designsPage,
-  newDesignPage,
-  newFrontPage,
-  collectionPage,
-  collectionCardPage,
-  creditsPage,
-  creditsCsv,
-  settingsPage,
-  doNotMailPage,
-  membersPage,
-  keysPage,
-  hooksPage,
-  hookPage,
-  webhooksPage,
-  endpointPage,
-  deliveriesPage,
-  deliveryPage,
-  requestsPage,
-  cardPage,
-] as const;
+// Every page of the console, each in a file of its own.
+export { cardPage } from './pages/card.js';
+export { cardsPage } from './pages/cards.js';
+export { choosePage } from './pages/choose.js';
+export { badLinesCsv, contactImportPage } from './pages/contact-import.js';
+export { contactPage } from './pages/contact.js';
+export { contactsPage } from './pages/contacts.js';
+export { creditsCsv, creditsPage } from './pages/credits.js';
+export { deliveriesPage } from './pages/deliveries.js';
+export { collectionCardPage } from './pages/collection-card.js';
+export { collectionPage } from './pages/collection.js';
+export { designsPage } from './pages/designs.js';
+export { newDesignPage, newFrontPage } from './pages/new-design.js';
+export { deliveryPage } from './pages/delivery.js';
+export { endpointPage } from './pages/endpoint.js';
+export { doNotMailPage } from './pages/do-not-mail.js';
+export { enterPage } from './pages/enter.js';
+export { homePage } from './pages/home.js';
+export { cataloguePage } from './pages/house/catalogue.js';
+export { newCollectionCardPage, newCollectionFrontPage } from './pages/house/new-collection-card.js';
+export { floorCardPage } from './pages/house/floor-card.js';
+export { floorPage } from './pages/house/floor.js';
+export { heldPage } from './pages/house/held.js';
+export { organizationsPage } from './pages/house/organizations.js';
+export { runPage, runSheetsPdf, sheetsPdf } from './pages/house/sheets.js';
+export { staffPage } from './pages/house/staff.js';
+export { hookPage } from './pages/hook.js';
+export { hooksPage } from './pages/hooks.js';
+export { importContactsPage } from './pages/import-contacts.js';
+export { joinPage } from './pages/join.js';
+export { keysPage } from './pages/keys.js';
+export { mePage } from './pages/me.js';
+export { membersPage } from './pages/members.js';
+export { requestsPage } from './pages/requests.js';
+export { resetPage } from './pages/reset.js';
+export { sendPage } from './pages/send.js';
+export { settingsPage } from './pages/settings.js';
+export { signInPage } from './pages/sign-in.js';
+export { startPage } from './pages/start.js';
+export { webhooksPage } from './pages/webhooks.js';

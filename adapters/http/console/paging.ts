@@ -3,7 +3,7 @@ import type { Context } from './page.js';
 const usualSize = 50;
 
 /** The part of a list that the address asks for, and one row more, which tells whether older ones follow. */
-export const wantedPart = ({ query }: Pick<Context, 'query'>, perPage = usualSize) => ({
+export const wantedPart = (query: Context['query'], perPage = usualSize) => ({
   startingAfter: query('before') || null,
   limit: perPage + 1,
 });
@@ -13,3 +13,7 @@ export const shownPart = <Row>(found: readonly Row[], perPage = usualSize) => ({
   shown: found.slice(0, perPage),
   last: found.length > perPage ? found[perPage - 1] : undefined,
 });
+
+/** The part of a whole list that follows one of its rows; the first part if there is no such row. */
+export const partAfter = <Row>(all: readonly Row[], isBefore: (row: Row) => boolean, perPage = usualSize) =>
+  shownPart(all.slice(all.findIndex(isBefore) + 1), perPage);

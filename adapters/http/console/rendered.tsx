@@ -1,4 +1,3 @@
-import type { Role } from '../../../domain/permissions.js';
 import { readAccount } from '../../../application/organizations/read-accounts.js';
 import type { LinesResponse, TextResponse } from '../server/route.js';
 import { documentOf, pageHeaders, type LinkPreview } from '../web/document.js';
@@ -9,17 +8,18 @@ import { pathOfPicture } from '../web/pictures.js';
 import type { Html } from '../web/prose.js';
 import { placeOf } from '../web/url.js';
 import { WithVisit } from '../web/visit.js';
-import type { AdmittedOrg } from './admit.js';
+import type { Admitted } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
-import { framed, type Here } from './frame.js';
+import { Frame, type Here } from './frame.js';
 import { noticeOf } from './notice.js';
 import type { Context, Linked, Page } from './page.js';
 
 /** The organization as the frame names it. */
-export const placeIn = async (
-  deps: ConsoleDeps,
-  { org, role }: { readonly org: AdmittedOrg; readonly role: Role },
-): Promise<Here> => ({ org, role, name: (await readAccount(deps, org)).name });
+export const placeIn = async (deps: ConsoleDeps, { org, role }: Admitted): Promise<Here> => ({
+  org,
+  role,
+  name: (await readAccount(deps, org)).name,
+});
 
 export const drawn = async (
   context: Context,
@@ -82,7 +82,13 @@ export const shown = (
   text: documentOf({
     prefix: placeOf(context.deps.baseUrl()).prefix,
     title: `${title} · Handwritten Cards`,
-    body: <WithVisit value={context}>{framed(context, here, body)}</WithVisit>,
+    body: (
+      <WithVisit value={context}>
+        <Frame context={context} here={here}>
+          {body}
+        </Frame>
+      </WithVisit>
+    ),
     style: 'console.css',
     modules: ['pages.js'],
     linked: linked && linkPreviewOf(context, title, linked),

@@ -23,11 +23,8 @@ const startRoute = ({ baseUrl }: { readonly baseUrl: () => string }, path: strin
 
 /** Loads the pages when the first of them is asked for: most processes never show one. */
 const answer = async (deps: ConsoleDeps, path: string, isForm: boolean, request: PageRequest) => {
-  const [{ answer: answerWith }, { pages }] = await Promise.all([
-    import('./answer.js'),
-    import('./pages.js'),
-  ]);
-  const page = pages.find((each) => each.path === path);
+  const [{ answer: answerWith }, pages] = await Promise.all([import('./answer.js'), import('./pages.js')]);
+  const page = Object.values(pages).find((each) => each.path === path);
   if (page === undefined) throw new Error(`No page is at ${path}: add it to pages.ts`);
   return answerWith(deps, page, isForm)(request);
 };

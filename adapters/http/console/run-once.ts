@@ -4,7 +4,6 @@ import { refusalOf } from '../server/errors.js';
 import type { Url } from '../web/url.js';
 import { PageRefusal } from './gates.js';
 import { go, type Context, type Outcome, type Page, type Sent } from './page.js';
-import { paths } from '../web/paths.js';
 
 /** The id of a form, as its page gave it. Throws Stopped for any other text. */
 export const formIn = (sent: Sent): string => {
@@ -44,7 +43,7 @@ export const runOnce = async (
       'Still at work',
       'This form was sent twice, and the first time is still at work.',
     );
-  const leadsTo = again?.(context) ?? context.url(paths.start);
+  const leadsTo = again?.(context) ?? context.url('start');
   try {
     const outcome = claim.tookOver && again !== undefined ? go(leadsTo) : await run(context, sent);
     await completeForm(context.deps, claim.held, outcome.kind === 'go' ? outcome.to : leadsTo);

@@ -1,22 +1,17 @@
-import type { ComponentChildren } from 'preact';
 import type { SendPreview } from '../../../application/cards/preview.js';
-import type { Front } from '../../../domain/artwork.js';
 import { maxMessageLength } from '../../../domain/message.js';
-import { states } from '../../../domain/recipient.js';
 import type { ContactDocument } from '../../../projections/contacts.js';
-import { Cover } from '../web/cover.js';
+import { Cover, type CoverProps } from '../web/cover.js';
 import { Choice, Field, Form, Group, TextArea, Search } from '../web/form.js';
 import { Panel } from '../web/parts.js';
+import { stateOptions } from './contact-form.js';
 import type { OrgContext } from './page.js';
-import { paths } from '../web/paths.js';
 import type { Draft } from './send-draft.js';
 import { PreviewOfSend } from './send-preview.js';
 
-interface OfferedDesign {
+interface OfferedDesign extends Pick<CoverProps, 'title' | 'artwork'> {
   readonly value: string;
-  readonly title: string;
   readonly note: string;
-  readonly artwork: Front | null;
 }
 
 export interface SendData {
@@ -29,39 +24,6 @@ export interface SendData {
   readonly form: string;
 }
 
-/** Fills the form in with a contact. */
-const FindContact = ({
-  data: { find, found },
-  context,
-}: {
-  readonly data: SendData;
-  readonly context: OrgContext;
-}) => {
-  const { org, url } = context;
-  return (
-    <Panel id="from-contact" title="From a contact">
-      <Search name="find" label="E-mail or external id" value={find} required={false} />
-      {find !== '' && found.length === 0 ? (
-        <p class="quiet">No contact has this e-mail or external id.</p>
-      ) : null}
-      {found.length === 0 ? null : (
-        <ul class="rows">
-          {found.map(({ id, details }) => (
-            <li>
-              <span>
-                {details?.name} <span class="quiet small">{details?.email ?? details?.externalId}</span>
-              </span>
-              <a class="button second end" href={url(paths.send, { org }, { contact: id })}>
-                Fill in
-              </a>
-            </li>
-          ))}
-        </ul>
-      )}
-    </Panel>
-  );
-};
-
 interface ViewProps {
   readonly data: SendData;
   readonly draft: Draft;
@@ -69,7 +31,29 @@ interface ViewProps {
   readonly context: OrgContext;
 }
 
-type FieldName = keyof Draft;
+/** Fills the form in with a contact. */
+const FindContact = ({ data: { find, found }, context: { org, url } }: ViewProps) => (
+  <Panel id="from-contact" title="From a contact">
+    <Search name="find" label="E-mail or external id" value={find} required={false} />
+    {find !== '' && found.length === 0 ? (
+      <p class="quiet">No contact has this e-mail or external id.</p>
+    ) : null}
+    {found.length === 0 ? null : (
+      <ul class="rows">
+        {found.map(({ id, details }) => (
+          <li>
+            <span>
+              {details?.name} <span class="quiet small">{details?.email ?? details?.externalId}</span>
+            </span>
+            <a class="button second end" href={url('send', { org }, { contact: id })}>
+              Fill in
+            </a>
+          </li>
+        ))}
+      </ul>
+    )}
+  </Panel>
+);
 
 interface DesignsProps {
   readonly designs: readonly OfferedDesign[];
@@ -96,12 +80,9 @@ export const SendForm = (props: ViewProps) => {
   const { data, draft, preview } = props;
   const { designs, houseHand } = data;
   const chosen = draft.design_id === '' ? designs[0] : designs.find(({ value }) => value === draft.design_id);
-  const at = (name: FieldName) => ({
-    name,
-    value: draft[name],
-  });
-  const part = (name: FieldName, label: string, more: { readonly required?: boolean } = {}) => (
-    <Field {...at(name)} label={label} {...more} />
+  const at = (name: keyof Draft) => ({ name, value: draft[name] });
+  const part = (name: keyof Draft, label: string, required = true) => (
+    <Field {...at(name)} label={label} required={required} />
   );
   return (
     <>
@@ -109,20 +90,15 @@ export const SendForm = (props: ViewProps) => {
       <div class="grid even">
         <section class="panel live" aria-labelledby="card">
           <h2 id="card">The card</h2>
-          <Form id={data.form}>
-            <input type="hidden" name="contact" value={draft.contact} />
+          <Form id={data.form} fields={{ contact: draft.contact }}>
             {part('recipient.name', 'Name')}
             {part('recipient.line1', 'Street')}
-            {part('recipient.line2', 'Apartment, suite, floor', { required: false })}
-            <Row>
+            {part('recipient.line2', 'Apartment, suite, floor', false)}
+            <div class="beside">
               {part('recipient.city', 'City')}
-              <Choice
-                {...at('recipient.state')}
-                label="State"
-                options={['', ...[...states].sort()].map((value) => ({ value, name: value }))}
-              />
+              <Choice {...at('recipient.state')} label="State" options={stateOptions} />
               {part('recipient.zip', 'ZIP')}
-            </Row>
+            </div>
             <TextArea
               {...at('message')}
               label="Message"
@@ -138,7 +114,7 @@ export const SendForm = (props: ViewProps) => {
               ]}
             />
             <Designs designs={designs} chosen={chosen?.value} />
-            <Row>
+            <div class="beside">
               <Field
                 {...at('arrive_on')}
                 label="Arrive by"
@@ -151,7 +127,7 @@ export const SendForm = (props: ViewProps) => {
                 hint="Your own, such as an order."
                 required={false}
               />
-            </Row>
+            </div>
             <p class="note">
               This sends the card and spends 1 of {data.balance.toLocaleString('en-US')} credits.
             </p>
@@ -174,5 +150,3 @@ export const SendForm = (props: ViewProps) => {
     </>
   );
 };
-
-const Row = ({ children }: { readonly children: ComponentChildren }) => <div class="beside">{children}</div>;

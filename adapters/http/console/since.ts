@@ -1,5 +1,5 @@
 import { DomainError } from '../../../domain/errors.js';
-import { Instant, type Milliseconds } from '../../../domain/ids.js';
+import type { Milliseconds } from '../../../domain/ids.js';
 
 /** A time as the field of a form holds it: without a zone, to the minute. */
 const written = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}$/;
@@ -30,5 +30,3 @@ export const readLocalTime = (text: string, timeZone: string, param: string): Mi
   const [before, after] = [wall - offsetAt(wall - day), wall - offsetAt(wall + day)];
   return before + offsetAt(before) === wall ? before : after;
 };
-
-export const instantAt = (at: Milliseconds): Instant => Instant.parse(new Date(at).toISOString());

@@ -1,3 +1,4 @@
+import type { ContactImport } from '../../../application/contacts/imports.js';
 import type { CardStatus } from '../../../domain/card.js';
 import { Badge, type Tone } from '../web/parts.js';
 
@@ -29,3 +30,10 @@ const tones: Readonly<Record<CardStatus, Tone>> = {
 export const Status = ({ status }: { readonly status: CardStatus }) => (
   <Badge tone={tones[status]}>{statusWords[status]}</Badge>
 );
+
+export const importTones: Readonly<Record<ContactImport['status'], Tone>> = {
+  running: 'busy',
+  done: 'good',
+  stopped: 'idle',
+  failed: 'bad',
+};

@@ -49,24 +49,24 @@ interface FormProps {
   /** An id of its own, with which it has one effect however often it is sent: a new one if it is left out. */
   readonly id?: string;
   /** Where it is sent; the page's own address if it is left out. */
-  readonly to?: Url;
+  readonly to?: Url | undefined;
   /** The form has a file, which comes last. */
   readonly hasFile?: boolean;
+  /** Fields that nothing shows. */
+  readonly fields?: Readonly<Record<string, string>>;
   readonly children: ComponentChildren;
 }
 
 /** A form that is sent to a page. */
-export const Form = ({ action, id, to, hasFile = false, children }: FormProps) => {
+export const Form = ({ action, id, to, hasFile = false, fields = {}, children }: FormProps) => {
   const { newForm } = useVisit();
   return (
-    <form
-      method="post"
-      {...(to !== undefined && { action: to })}
-      {...(hasFile && { enctype: 'multipart/form-data' as const })}
-      class="form"
-    >
+    <form method="post" action={to} enctype={hasFile ? 'multipart/form-data' : undefined} class="form">
       {action === undefined ? null : <input type="hidden" name="do" value={action} />}
       <input type="hidden" name="form" value={id ?? newForm()} />
+      {Object.entries(fields).map(([name, value]) => (
+        <input type="hidden" name={name} value={value} />
+      ))}
       <Actions.Provider value={action ?? ''}>{children}</Actions.Provider>
     </form>
   );
@@ -81,8 +81,8 @@ interface Labelled {
 interface ControlFacts {
   readonly id: string;
   readonly name: string;
-  readonly 'aria-describedby'?: string;
-  readonly 'aria-invalid'?: 'true';
+  readonly 'aria-describedby': string | undefined;
+  readonly 'aria-invalid': 'true' | undefined;
 }
 
 /** Notes on a control: why it was refused, and hints, to which `described` leads. */
@@ -95,7 +95,7 @@ const useNotes = ({ name, label, hint }: Labelled) => {
   return {
     id,
     isRefused: error !== null,
-    described: described === '' ? {} : { 'aria-describedby': described },
+    described: described === '' ? undefined : described,
     notes: (
       <>
         {hint === undefined ? null : (
@@ -127,37 +127,19 @@ export const LabelledControl = ({ label, control, ...about }: LabelledProps) => 
       {control({
         id,
         name: about.name,
-        ...described,
-        ...(isRefused && { 'aria-invalid': 'true' as const }),
+        'aria-describedby': described,
+        'aria-invalid': isRefused ? 'true' : undefined,
       })}
     </p>
   );
 };
 
-interface FieldProps extends Omit<Labelled, 'hint'> {
-  readonly hint?: string;
+interface FieldProps extends Labelled {
   readonly type?: 'text' | 'email' | 'password' | 'search' | 'number';
   readonly value?: string;
   readonly autocomplete?: string;
   readonly required?: boolean;
 }
-
-type Facts = Omit<ComponentProps<'input'>, 'type' | 'role' | 'list'>;
-
-const inputOf = (type: NonNullable<FieldProps['type']>, facts: Facts) => {
-  switch (type) {
-    case 'text':
-      return <input {...facts} type="text" />;
-    case 'email':
-      return <input {...facts} type="email" />;
-    case 'password':
-      return <input {...facts} type="password" />;
-    case 'search':
-      return <input {...facts} type="search" />;
-    case 'number':
-      return <input {...facts} type="number" min={1} />;
-  }
-};
 
 /** A field of one line. After a refusal it keeps what was typed, but for a password. */
 export const Field = ({
@@ -169,10 +151,12 @@ export const Field = ({
 }: FieldProps) => {
   const sent = useSent(label.name);
   const value = type === 'password' ? known : (sent ?? known);
+  // The types of elements know a role for each type of input, and so no input of several types.
+  const given = { value, autocomplete, required, spellcheck: false, type } as ComponentProps<'input'>;
   return (
     <LabelledControl
       {...label}
-      control={(facts) => inputOf(type, { ...facts, value, autocomplete, required, spellcheck: false })}
+      control={(facts) => <input {...facts} {...given} min={type === 'number' ? 1 : undefined} />}
     />
   );
 };
@@ -189,20 +173,17 @@ export const Submit = ({ kind, children }: SubmitProps) => (
   </button>
 );
 
-interface FormButtonProps
-  extends Omit<FormProps, 'hasFile' | 'children'>, Partial<Pick<SubmitProps, 'kind'>> {
+interface FormButtonProps extends Omit<FormProps, 'hasFile' | 'children'> {
   readonly words: string;
-  /** Further fields that the button sends. */
-  readonly fields?: Readonly<Record<string, string>>;
+  /** Its words for those who don't see what is around it. */
+  readonly label?: string;
+  readonly kind?: SubmitProps['kind'];
 }
 
 /** A form that is a button alone. */
-export const FormButton = ({ words, kind, fields = {}, ...form }: FormButtonProps) => (
+export const FormButton = ({ words, label, kind, ...form }: FormButtonProps) => (
   <Form {...form}>
-    {Object.entries(fields).map(([name, value]) => (
-      <input type="hidden" name={name} value={value} />
-    ))}
-    <button type="submit" {...(kind !== undefined && { class: kind })}>
+    <button type="submit" class={kind} aria-label={label}>
       {words}
     </button>
   </Form>
@@ -272,18 +253,15 @@ export const Choice = ({ value: known, options, ...label }: ChoiceProps) => {
   );
 };
 
-interface GroupProps {
-  /** The name that a refusal uses. */
-  readonly name: string;
+interface GroupProps extends Omit<Labelled, 'label'> {
   readonly legend: string;
-  readonly hint?: string;
   readonly children: ComponentChildren;
 }
 
 export const Group = ({ legend, children, ...about }: GroupProps) => {
   const { id, described, notes } = useNotes({ ...about, label: legend });
   return (
-    <fieldset id={id} class="field" {...described}>
+    <fieldset id={id} class="field" aria-describedby={described}>
       <legend>{legend}</legend>
       {notes}
       {children}

@@ -60,7 +60,7 @@ export const PageHeading = ({ title, above, here = title, children }: HeadProps)
 
 interface PanelProps {
   readonly id: string;
-  readonly title: string;
+  readonly title: Html;
   readonly children: ComponentChildren;
 }
 
@@ -76,7 +76,7 @@ interface EmptyProps {
   readonly title: string;
   readonly children: ComponentChildren;
   /** A line for a terminal that does it. */
-  readonly sample?: string;
+  readonly sample?: string | undefined;
 }
 
 /** Takes the place of an empty list. */
@@ -170,16 +170,17 @@ export const Facts = ({ of }: { readonly of: Readonly<Record<string, Html>> }) =
   </dl>
 );
 
-interface DangerProps {
-  readonly label: string;
-  /** Explains the consequences, and holds the form. */
-  readonly children: ComponentChildren;
-}
-
-/** Folds away irreversible actions. */
-export const Danger = ({ label, children }: DangerProps) => (
+/** Folds away irreversible actions, with the consequences. */
+export const Danger = ({ label, children }: { readonly label: string; readonly children: Html }) => (
   <details class="danger">
     <summary>{label}</summary>
     {children}
   </details>
+);
+
+/** A secret that is shown only once: a click selects all of it, and where scripts run, a button copies it. */
+export const Secret = ({ text }: { readonly text: string }) => (
+  <div class="secret">
+    <code tabIndex={0}>{text}</code>
+  </div>
 );

@@ -50,6 +50,12 @@ export const paths = {
   card: '/cards/:code',
 } as const;
 
+export type PageName = keyof typeof paths;
+export type Path = `/${string}`;
+
+/** The path of a page by its name; any other path is one already. */
+export const pathTo = (to: PageName | Path): string => (paths as Readonly<Record<string, string>>)[to] ?? to;
+
 /** The parameters that pages read of their query: the routes know them before any page is loaded. */
 export const parameters = [
   'after',
@@ -73,16 +79,10 @@ export const parameters = [
 ] as const;
 export type Parameter = (typeof parameters)[number];
 
-/** Places of any organization to which the documentation leads: `/console?place=keys`. */
-const places: ReadonlyMap<string, string> = new Map([
-  ['keys', paths.keys],
-  ['hooks', paths.hooks],
-]);
-
-/** The path of a place; that of the home of an organization for any other word. */
-export const pathTo = (word: string): string => places.get(word) ?? paths.home;
+/** The page of an organization to which the documentation leads, as `/console?place=keys`; else its home. */
+export const placeOfWord = (word: string): PageName => (word === 'keys' || word === 'hooks' ? word : 'home');
 
 const shapes = Object.values(paths).map((path) => new RegExp(`^${path.replaceAll(/:\w+/g, '[\\w-]+')}$`));
 
 /** Whether it is the path of a page, below the path of the base URL. */
-export const isAPage = (path: string): boolean => shapes.some((shape) => shape.test(path));
+export const isAPage = (path: string): path is Path => shapes.some((shape) => shape.test(path));

@@ -1,5 +1,6 @@
 import type { PictureSize } from '../../../application/ports/artwork.js';
 import type { Front } from '../../../domain/artwork.js';
+import type { Path } from './paths.js';
 
 export const picturePath = '/pictures/:digest/:file';
 
@@ -10,5 +11,5 @@ export const pictureFiles: readonly (readonly [file: string, size: PictureSize, 
 ];
 
 /** The place of a picture of a front, below the base URL. Only those who have seen the front can guess it. */
-export const pathOfPicture = ({ digest }: Pick<Front, 'digest'>, wanted: PictureSize): string =>
+export const pathOfPicture = ({ digest }: Pick<Front, 'digest'>, wanted: PictureSize): Path =>
   `/pictures/${digest}/${pictureFiles.find(([, size]) => size === wanted)?.[0] ?? ''}`;

@@ -1,4 +1,5 @@
-import type { Instant } from '../../../domain/ids.js';
+import type { Milliseconds } from '../../../domain/ids.js';
+import { LabelledControl, useSent } from './form.js';
 import { useVisit } from './visit.js';
 
 /**
@@ -22,10 +23,15 @@ const formatterFor = (zone: string): Intl.DateTimeFormat => {
   return made;
 };
 
-/** An instant in the time zone of the service, with its name. */
-export const Time = ({ at }: { readonly at: Instant }) => (
-  <time dateTime={at}>{formatterFor(useVisit().timeZone).format(new Date(at))}</time>
-);
+/** A time in the time zone of the service, with its name. */
+export const Time = ({ at }: { readonly at: string | Milliseconds }) => {
+  const time = new Date(at);
+  return (
+    <time dateTime={typeof at === 'string' ? at : time.toISOString()}>
+      {formatterFor(useVisit().timeZone).format(time)}
+    </time>
+  );
+};
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
@@ -36,3 +42,24 @@ export const dayName = (day: string): string => {
 };
 
 export const Day = ({ day }: { readonly day: string }) => <time dateTime={day}>{dayName(day)}</time>;
+
+interface MomentProps {
+  readonly name: string;
+  readonly label: string;
+  /** As browsers write it: `2026-03-02T15:04`. */
+  readonly value: string;
+}
+
+/** A field for a day and a time. */
+export const Moment = ({ name, label, value: known }: MomentProps) => {
+  const { timeZone } = useVisit();
+  const value = useSent(name) || known;
+  return (
+    <LabelledControl
+      name={name}
+      label={label}
+      hint={timeZone.replaceAll('_', ' ')}
+      control={(facts) => <input {...facts} type="datetime-local" value={value} required />}
+    />
+  );
+};

@@ -3,7 +3,7 @@ import type { Brand } from '../../../domain/ids.js';
 /** An address that a page may link to: one of this service, or https. */
 export type Url = Brand<string, 'Url'>;
 
-type Texts = Readonly<Record<string, string>>;
+export type Texts = Readonly<Record<string, string>>;
 
 /**
  * Makes the addresses of the service's own pages. `prefix`: the path under which clients see it, mostly ''.

@@ -1,13 +1,12 @@
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
-import type { Url } from './url.js';
-
-type Texts = Readonly<Record<string, string>>;
+import type { PageName, Path } from './paths.js';
+import type { Texts, Url } from './url.js';
 
 /** The request for a page, as far as every part of the page knows it. */
 export interface Visit {
-  /** The address of a page of this service, by its path in the table. */
-  readonly url: (path: string, params?: Texts, query?: Texts) => Url;
+  /** The address of a page of the console, by its name, or of another path of this service. */
+  readonly url: (to: PageName | Path, params?: Texts, query?: Texts) => Url;
   /** A date or a time as people of this service read it. */
   readonly timeZone: string;
   /** An id for a form that is about to be shown. */

@@ -1,10 +1,11 @@
 import { expect } from 'chai';
 import { uploadPicture } from '../../support/artwork/upload.js';
-import { pages } from '../../../adapters/http/console/pages.js';
+import * as everyPage from '../../../adapters/http/console/pages.js';
 import { paths } from '../../../adapters/http/web/paths.js';
 import { house } from '../../../domain/members.js';
 import { read } from '../../support/runner/repository.js';
 import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
+import { pages } from '../../support/http/console-pages.js';
 import { receiverSettings } from '../../support/http/receiver.js';
 import { makeUndelivered, type Undelivered } from '../../support/http/undelivered.js';
 import { memberOf, operatorOf, Visitor } from '../../support/http/visitor.js';
@@ -155,7 +156,7 @@ describe('the pages of the console', () => {
       .flatMap(({ path, actions }) => [path, ...Object.keys(actions).map((action) => `${path} ${action}`)])
       .filter((what) => what !== elsewhere && !told.has(shape(what)));
     expect(missing).to.deep.equal([]);
-    expect(pages.map(({ path }) => path)).to.have.members(Object.values(paths));
+    expect(Object.values(everyPage).map(({ path }) => path)).to.have.members(Object.values(paths));
   });
 
   it('answer alike for a card that is another’s and for one that is none', async () => {

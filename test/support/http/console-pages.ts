@@ -1,10 +1,16 @@
-import { pages } from '../../../adapters/http/console/pages.js';
+import * as everyPage from '../../../adapters/http/console/pages.js';
 import type { Page } from '../../../adapters/http/console/page.js';
+import { paths } from '../../../adapters/http/web/paths.js';
 import { uploadCollectionPicture, uploadPicture } from '../artwork/upload.js';
 import { eventually } from '../time/eventually.js';
 import type { Lively } from './lively.js';
 import type { RunningService } from './service.js';
 import { operatorOf } from './visitor.js';
+
+/** Every page of the console, words before parameters. */
+export const pages: readonly Page[] = Object.values(paths).flatMap((path) =>
+  Object.values(everyPage).filter((page) => page.path === path),
+);
 
 /** An organization that has one of everything. */
 type Ones = Omit<Lively, 'pass'>;

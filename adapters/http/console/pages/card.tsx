@@ -13,10 +13,9 @@ import { Day, Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
 import { nothingHere, assertMay, roleAt } from '../admit.js';
 import { SentPiece } from '../card-piece.js';
-import { CardDeliveries, deliveriesOf } from '../card-deliveries.js';
+import { CardDeliveries, deliveriesOf } from '../delivery-parts.js';
 import { lineOf, reasonInWords, stepName, stepState } from '../happenings.js';
 import { type Context, go, page } from '../page.js';
-import { paths } from '../../web/paths.js';
 import { Status } from '../status.js';
 import type { SignedIn } from '../visitor.js';
 
@@ -39,13 +38,13 @@ const admittedCard = async (context: Context<SignedIn>) => {
 const cancellable = new Set(['pending', 'queued', 'blocked']);
 
 export const cardPage = page({
-  path: paths.card,
+  path: 'card',
   may: 'signed-in',
   load: async (context) => {
+    const { deps, visitor } = context;
     const found = await admittedCard(context);
     const isOffered = may(found.role, 'cards.cancel') && cancellable.has(found.card.status);
-    const told = await deliveriesOf(context.deps, found.org, found.card.code);
-    const { deps, visitor } = context;
+    const told = await deliveriesOf(deps.webhooks, found.org, found.card.code);
     const nameOf = actorNames(deps, visitor.kind === 'operator');
     const history = await Promise.all(
       found.history.map(async (happening) => ({ ...happening, by: await nameOf(happening.actor) })),
@@ -53,21 +52,15 @@ export const cardPage = page({
     const { id, slug } = found.order.design;
     const saved = await findDesign(deps, found.org, id);
     const design = saved?.name ?? slug ?? 'one that was archived';
-    return {
-      ...found,
-      history,
-      design,
-      picture: { artwork: saved?.artwork ?? null, isErased: (saved?.erased ?? null) !== null },
-      told,
-      isOffered,
-    };
+    const picture = { artwork: saved?.artwork ?? null, isErased: (saved?.erased ?? null) !== null };
+    return { ...found, history, design, picture, told, isOffered };
   },
   title: ({ card }) => card.code,
   within: ({ org, role }) => ({ org, role }),
   view: ({ card, message, history, design, picture, org, role, told, isOffered }, { url }) => (
     <>
       <PageHeading
-        above={['Cards', url(paths.cards, { org })]}
+        above={['Cards', url('cards', { org })]}
         here={card.code}
         title={`Card for ${card.recipient?.name ?? `a recipient who is ${gone(card.erasedAt)}`}`}
       >
@@ -154,13 +147,12 @@ export const cardPage = page({
   ),
   actions: {
     cancel: {
-      may: 'signed-in',
       run: async (context) => {
         const { card, org, role } = await admittedCard(context);
         assertMay(role, org, 'cards.cancel');
         const { deps, by, url } = context;
         await cancelCard(deps, { code: codeFrom(card.code), org }, newCommand(deps, by, org));
-        return go(url(paths.card, { code: card.code }));
+        return go(url('card', { code: card.code }));
       },
     },
   },

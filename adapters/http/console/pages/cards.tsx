@@ -1,7 +1,7 @@
 import { listCards, lookUpCard } from '../../../../application/cards/read-cards.js';
 import type { ReadDeps } from '../../../../application/projecting/up-to-date.js';
 import { readAccount } from '../../../../application/organizations/read-accounts.js';
-import { cardStatuses, type CardStatus } from '../../../../domain/card.js';
+import { cardStatuses } from '../../../../domain/card.js';
 import { parseCardCode, type CardCode } from '../../../../domain/card-code.js';
 import { DomainError } from '../../../../domain/errors.js';
 import type { OrganizationId } from '../../../../domain/ids.js';
@@ -10,10 +10,7 @@ import { Empty, PageHeading, Older } from '../../web/parts.js';
 import { CardsTable } from '../cards-table.js';
 import { page, RedirectTo } from '../page.js';
 import { shownPart, wantedPart } from '../paging.js';
-import { paths } from '../../web/paths.js';
 import { statusWords } from '../status.js';
-
-const statusFrom = (text: string): CardStatus | null => cardStatuses.find((known) => known === text) ?? null;
 
 const isCardOf = async (deps: ReadDeps, org: OrganizationId, code: CardCode): Promise<boolean> => {
   try {
@@ -26,16 +23,16 @@ const isCardOf = async (deps: ReadDeps, org: OrganizationId, code: CardCode): Pr
 };
 
 export const cardsPage = page({
-  path: paths.cards,
+  path: 'cards',
   may: 'cards.read',
   query: ['status', 'q', 'before'],
-  load: async (context) => {
-    const { deps, org, query, url } = context;
-    const [status, q] = [statusFrom(query('status')), query('q')];
+  load: async ({ deps, org, query, url }) => {
+    const q = query('q');
+    const status = cardStatuses.find((known) => known === query('status')) ?? null;
     const parsed = parseCardCode(q);
     if (parsed.kind === 'code' && (await isCardOf(deps, org, parsed.code)))
-      throw new RedirectTo(url(paths.card, { code: parsed.code }));
-    const wanted = { ...wantedPart(context), status, reference: q || null };
+      throw new RedirectTo(url('card', { code: parsed.code }));
+    const wanted = { ...wantedPart(query), status, reference: q || null };
     const [cards, owner] = await Promise.all([listCards(deps, org, wanted), readAccount(deps, org)]);
     return { status, q, ...shownPart(cards), owner };
   },
@@ -48,8 +45,8 @@ export const cardsPage = page({
         {[null, ...cardStatuses].map((each) => (
           <li>
             <a
-              href={url(paths.cards, { org }, each === null ? {} : { status: each })}
-              {...(each === status && { 'aria-current': 'true' as const })}
+              href={url('cards', { org }, each === null ? {} : { status: each })}
+              aria-current={each === status ? 'true' : undefined}
             >
               {each === null ? 'All' : statusWords[each]}
             </a>
@@ -70,7 +67,7 @@ export const cardsPage = page({
         to={
           last &&
           url(
-            paths.cards,
+            'cards',
             { org },
             { before: last.code, ...(status !== null && { status }), ...(q !== '' && { q }) },
           )

@@ -1,10 +1,10 @@
 import { ButtonLink, Empty, PageHeading } from '../../web/parts.js';
 import { choicesOf, houseOf } from '../choices.js';
 import { page } from '../page.js';
-import { paths, pathTo } from '../../web/paths.js';
+import { placeOfWord } from '../../web/paths.js';
 
 export const choosePage = page({
-  path: paths.choose,
+  path: 'choose',
   may: 'signed-in',
   query: ['place'],
   load: async ({ deps, visitor }) => ({
@@ -27,7 +27,7 @@ export const choosePage = page({
           <ul class="rows">
             {choices.map(({ org, name, role }) => (
               <li>
-                <a href={url(pathTo(query('place')), { org })}>{name}</a>
+                <a href={url(placeOfWord(query('place')), { org })}>{name}</a>
                 <span class="quiet end">{role}</span>
               </li>
             ))}

@@ -3,11 +3,10 @@ import { Cover } from '../../web/cover.js';
 import { PageHeading, Panel } from '../../web/parts.js';
 import { nothingHere } from '../admit.js';
 import { page } from '../page.js';
-import { paths } from '../../web/paths.js';
 
 /** A public page: a card of the collection, and its name for sends. */
 export const collectionCardPage = page({
-  path: paths.collectionCard,
+  path: 'collectionCard',
   may: 'anyone',
   load: async ({ deps, params }) => {
     const row = await deps.readModels.get(collectionCards, params['slug'] ?? '');
@@ -18,14 +17,14 @@ export const collectionCardPage = page({
   linked: ({ artwork }) => ({ description: 'A greeting card, written with a pen.', front: artwork }),
   view: ({ slug, title, artwork }, { url, deps }) => (
     <>
-      <PageHeading above={['Collection', url(paths.collection)]} title={title} />
+      <PageHeading above={['Collection', url('collection')]} title={title} />
       <div class="grid">
         <Cover title={title} artwork={artwork} size="preview" />
         <Panel id="send-it" title="Send it">
           <p>
             {deps.hasConsole ? (
               <>
-                In the <a href={url(paths.start)}>console</a> it is among the designs.{' '}
+                In the <a href={url('start')}>console</a> it is among the designs.{' '}
               </>
             ) : null}
             Over the API it goes by this name:

@@ -3,18 +3,16 @@ import { Cover } from '../../web/cover.js';
 import { Empty, PageHeading, Older } from '../../web/parts.js';
 import { page } from '../page.js';
 import { shownPart, wantedPart } from '../paging.js';
-import { paths } from '../../web/paths.js';
 
 const perPage = 60;
 const about = 'Cards that anyone can send, written with a pen.';
 
 /** A public page: the cards that anyone may send. */
 export const collectionPage = page({
-  path: paths.collection,
+  path: 'collection',
   may: 'anyone',
   query: ['before'],
-  load: async (context) =>
-    shownPart(await listCollection(context.deps, wantedPart(context, perPage)), perPage),
+  load: async ({ deps, query }) => shownPart(await listCollection(deps, wantedPart(query, perPage)), perPage),
   title: () => 'Collection',
   linked: ({ shown }) => ({
     description: about,
@@ -30,7 +28,7 @@ export const collectionPage = page({
         <ul class="covers">
           {shown.map(({ slug, title, artwork }) => (
             <li>
-              <a href={url(paths.collectionCard, { slug })}>
+              <a href={url('collectionCard', { slug })}>
                 <Cover title={title} artwork={artwork} />
                 <strong>{title}</strong>
               </a>
@@ -38,7 +36,7 @@ export const collectionPage = page({
           ))}
         </ul>
       )}
-      <Older to={last && url(paths.collection, {}, { before: last.slug })} />
+      <Older to={last && url('collection', {}, { before: last.slug })} />
     </>
   ),
 });

@@ -10,9 +10,8 @@ import { FormButton } from '../../web/form.js';
 import { Badge, Facts, PageHeading, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { nothingHere } from '../admit.js';
-import { importTones } from '../import-parts.js';
+import { importTones } from '../status.js';
 import { confirmed, filePage, type OrgContext, page } from '../page.js';
-import { paths } from '../../web/paths.js';
 import type { WaitingRow } from '../../../../application/contacts/waiting-rows.js';
 import { isPlainObject } from '../../../../domain/plain-object.js';
 import { contactLabels } from '../contact-form.js';
@@ -62,7 +61,7 @@ const loadImport = async ({ deps, org, params }: OrgContext): Promise<FoundImpor
 const count = (value: number): string => value.toLocaleString('en-US');
 
 export const contactImportPage = page({
-  path: paths.contactImport,
+  path: 'contactImport',
   may: 'contacts.write',
   query: ['done'],
   load: async (context) => {
@@ -75,10 +74,10 @@ export const contactImportPage = page({
     return (
       <>
         <PageHeading
-          above={['Contacts', url(paths.contacts, { org })]}
+          above={['Contacts', url('contacts', { org })]}
           here={
             <>
-              <a href={url(paths.importContacts, { org })}>Import</a> › {file}
+              <a href={url('importContacts', { org })}>Import</a> › {file}
             </>
           }
           title={`Import of ${file}`}
@@ -100,7 +99,7 @@ export const contactImportPage = page({
                 <>
                   {count(bad)}{' '}
                   {bad === 0 ? null : (
-                    <a href={url(paths.badLines, { org, import: id })}>
+                    <a href={url('badLines', { org, import: id })}>
                       Download them with their reasons, as CSV
                     </a>
                   )}
@@ -139,7 +138,7 @@ export const contactImportPage = page({
     );
   },
   actions: {
-    stop: confirmed('contacts.write', 'importStopped', async (context) => {
+    stop: confirmed('importStopped', async (context) => {
       const { id } = await loadImport(context);
       await stopImport(context.deps, context.org, id);
     }),
@@ -155,7 +154,7 @@ async function* badLinesAsCsv(deps: OrgContext['deps'], found: FoundImport): Asy
 
 /** The lines of a file that were not saved, and why. */
 export const badLinesCsv = filePage({
-  path: paths.badLines,
+  path: 'badLines',
   may: 'contacts.write',
   file: async (context) => ({
     type: 'text/csv; charset=utf-8',

@@ -9,7 +9,6 @@ import { Time } from '../../web/time.js';
 import { nothingHere } from '../admit.js';
 import { ContactFields, contactFrom } from '../contact-form.js';
 import { confirmed, go, type OrgContext, page } from '../page.js';
-import { paths } from '../../web/paths.js';
 import { contactOf } from '../send-draft.js';
 
 const loadContact = async (context: OrgContext) => {
@@ -22,8 +21,9 @@ const titleOf = ({ erasedAt }: { readonly erasedAt?: Parameters<typeof gone>[0] 
   erasedAt ? 'Erased contact' : 'Unreadable contact';
 
 export const contactPage = page({
-  path: paths.contact,
+  path: 'contact',
   may: 'contacts.read',
+  mayAct: 'contacts.write',
   query: ['done'],
   load: async (context) => {
     const contact = await loadContact(context);
@@ -37,19 +37,19 @@ export const contactPage = page({
     return (
       <>
         <PageHeading
-          above={['Contacts', url(paths.contacts, { org })]}
+          above={['Contacts', url('contacts', { org })]}
           here={details?.name ?? gone(erasedAt)}
           title={details?.name ?? titleOf({ erasedAt })}
         >
           {may(role, 'cards.send') && details !== null ? (
-            <a class="button" href={url(paths.send, { org }, { contact: id })}>
+            <a class="button" href={url('send', { org }, { contact: id })}>
               Send a card
             </a>
           ) : null}
         </PageHeading>
         {refused !== null && refused.sent('seen') !== updatedAt ? (
           <p>
-            <a href={url(paths.contact, { org, contact: id })}>Look at the contact as it is now</a>
+            <a href={url('contact', { org, contact: id })}>Look at the contact as it is now</a>
           </p>
         ) : null}
         <div class="grid wide">
@@ -93,7 +93,7 @@ export const contactPage = page({
     );
   },
   actions: {
-    save: confirmed('contacts.write', 'contactSaved', async (context, sent) => {
+    save: confirmed('contactSaved', async (context, sent) => {
       const { deps, by, org } = context;
       const { id, details: known } = await loadContact(context);
       // Its stream is found by it, so it stays.
@@ -102,12 +102,11 @@ export const contactPage = page({
       await replaceContact(deps, org, Uuid.parse(id), newCommand(deps, by, org), change);
     }),
     remove: {
-      may: 'contacts.write',
       run: async (context, sent) => {
         const { deps, by, org, url } = context;
         const { id } = await loadContact(context);
         await removeContact(deps, Uuid.parse(id), newCommand(deps, by, org), sent('seen'));
-        return go(url(paths.contacts, { org }, { done: 'contactDeleted' }));
+        return go(url('contacts', { org }, { done: 'contactDeleted' }));
       },
     },
   },

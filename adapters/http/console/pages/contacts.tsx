@@ -10,16 +10,16 @@ import { ContactFields, contactFrom } from '../contact-form.js';
 import { contactsLike } from '../find-contacts.js';
 import { go, page } from '../page.js';
 import { shownPart, wantedPart } from '../paging.js';
-import { paths } from '../../web/paths.js';
 
 export const contactsPage = page({
-  path: paths.contacts,
+  path: 'contacts',
   may: 'contacts.read',
+  mayAct: 'contacts.write',
   query: ['q', 'before', 'done'],
   load: async (context) => {
     const { deps, org, role, query } = context;
     const q = query('q');
-    const wanted = { email: null, externalId: null, ...wantedPart(context) };
+    const wanted = { email: null, externalId: null, ...wantedPart(query) };
     const rows = q === '' ? await listContacts(deps.readModels, org, wanted) : await contactsLike(context, q);
     return { q, ...shownPart(rows), mayWrite: may(role, 'contacts.write'), maySend: may(role, 'cards.send') };
   },
@@ -28,7 +28,7 @@ export const contactsPage = page({
     <>
       <PageHeading title="Contacts">
         {mayWrite ? (
-          <a class="button second" href={url(paths.importContacts, { org })}>
+          <a class="button second" href={url('importContacts', { org })}>
             Import a file
           </a>
         ) : null}
@@ -44,7 +44,7 @@ export const contactsPage = page({
               kind: 'head',
               cell: ({ id, details, erasedAt }) => (
                 <>
-                  <a href={url(paths.contact, { org, contact: id })}>{details?.name ?? gone(erasedAt)}</a>
+                  <a href={url('contact', { org, contact: id })}>{details?.name ?? gone(erasedAt)}</a>
                   <span class="under">{details?.company}</span>
                 </>
               ),
@@ -61,7 +61,7 @@ export const contactsPage = page({
               cell: ({ id, details }) =>
                 maySend && details !== null ? (
                   <a
-                    href={url(paths.send, { org }, { contact: id })}
+                    href={url('send', { org }, { contact: id })}
                     aria-label={`Send a card to ${details.name}`}
                   >
                     Send a card
@@ -80,7 +80,7 @@ export const contactsPage = page({
       ) : (
         <Empty title="No contact is like this">E-mail and external id are compared whole.</Empty>
       )}
-      <Older to={last && url(paths.contacts, { org }, { before: last.id })} />
+      <Older to={last && url('contacts', { org }, { before: last.id })} />
       {mayWrite ? (
         <Panel id="new-contact" title="New contact">
           <Form action="make">
@@ -99,13 +99,12 @@ export const contactsPage = page({
   ),
   actions: {
     make: {
-      may: 'contacts.write',
       run: async ({ deps, by, org, url }, sent) => {
         const details = contactFrom(sent, null);
         const id = CommandId.parse(derivedUuid('contact in the console', org, sent('form')));
         const command = { ...newCommand(deps, by, org), id };
         const { id: contact } = await saveContactRecord(deps, org, command, details, { once: true });
-        return go(url(paths.contact, { org, contact }, { done: 'contactSaved' }));
+        return go(url('contact', { org, contact }, { done: 'contactSaved' }));
       },
     },
   },

@@ -13,10 +13,9 @@ import { Bars } from '../../web/chart.js';
 import { Empty, Older, PageHeading, Panel } from '../../web/parts.js';
 import { dayName } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
-import { DaysTable } from '../home-parts.js';
+import { Balance, DaysTable } from '../home-parts.js';
 import { confirmed, filePage, page, type Sent } from '../page.js';
 import { shownPart, wantedPart } from '../paging.js';
-import { paths } from '../../web/paths.js';
 import { Statement, statementCsv } from '../statement.js';
 
 const days = 30;
@@ -32,12 +31,12 @@ const purchaseIn = (sent: Sent) =>
   });
 
 export const creditsPage = page({
-  path: paths.credits,
+  path: 'credits',
   may: 'credits.read',
+  mayAct: 'credits.add',
   query: ['before', 'done'],
-  load: async (context) => {
-    const { deps, org, role, visitor, timeZone } = context;
-    const part = wantedPart(context);
+  load: async ({ deps, org, role, visitor, timeZone, query }) => {
+    const part = wantedPart(query);
     const [found, used] = await Promise.all([
       readStatement(deps, org, part),
       readCardDays(deps, org, { now: deps.clock.instant(), timeZone, days }),
@@ -56,14 +55,10 @@ export const creditsPage = page({
       <PageHeading title="Credits" />
       <div class="grid">
         <section class="panel" aria-label="Balance">
-          <p class="figure">
-            <strong>{balance.toLocaleString('en-US')}</strong>
-            {balance === 1 ? 'credit' : 'credits'}, 1 for each card
-          </p>
+          <Balance balance={balance} />
           {mayAdd ? null : <p class="quiet">Credits are added by those who run the service.</p>}
         </section>
-        <section class="panel" aria-labelledby="used">
-          <h2 id="used">Cards sent, last {days} days</h2>
+        <Panel id="used" title={`Cards sent, last ${days} days`}>
           {used === null ? (
             <p class="quiet">These figures are being made ready.</p>
           ) : (
@@ -79,7 +74,7 @@ export const creditsPage = page({
               <DaysTable days={used} />
             </>
           )}
-        </section>
+        </Panel>
       </div>
       {mayAdd ? (
         <Panel id="add" title="Add credits">
@@ -98,7 +93,7 @@ export const creditsPage = page({
       ) : null}
       <div class="head">
         <h2>Statement</h2>
-        <a class="button second" href={url(paths.creditsCsv, { org })}>
+        <a class="button second" href={url('creditsCsv', { org })}>
           Download as CSV
         </a>
       </div>
@@ -107,11 +102,11 @@ export const creditsPage = page({
       ) : (
         <Statement lines={lines} />
       )}
-      <Older to={older === undefined ? older : url(paths.credits, { org }, { before: String(older) })} />
+      <Older to={older === undefined ? older : url('credits', { org }, { before: String(older) })} />
     </>
   ),
   actions: {
-    add: confirmed('credits.add', 'creditsAdded', async ({ deps, by, org }, sent) => {
+    add: confirmed('creditsAdded', async ({ deps, by, org }, sent) => {
       const asked = purchaseIn(sent);
       // A form that is taken over after a crash buys under the same reference, and so buys once.
       const reference = asked.reference ?? `console-${derivedUuid('purchase in the console', sent('form'))}`;
@@ -127,7 +122,7 @@ const dayIn = (param: string, text: string): string => {
 
 /** The whole statement, or that of some days: `from` and `to`, as YYYY-MM-DD. */
 export const creditsCsv = filePage({
-  path: paths.creditsCsv,
+  path: 'creditsCsv',
   may: 'credits.read',
   query: ['from', 'to'],
   file: ({ deps, org, query, timeZone, signal }) =>

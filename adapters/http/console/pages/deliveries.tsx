@@ -2,22 +2,20 @@ import type { ComponentProps } from 'preact';
 import { deliveryStatuses } from '../../../../application/ports/delivery-log.js';
 import {
   listDeliveries,
-  listEndpoints,
   redriveDeliveries,
   retryDelivery,
 } from '../../../../application/webhooks/webhooks.js';
 import { parseCardCode } from '../../../../domain/card-code.js';
 import { may } from '../../../../domain/permissions.js';
 import { publicEventTypes } from '../../../../domain/public-events.js';
-import { Moment } from '../../web/choices.js';
 import { Choice, Field, Form } from '../../web/form.js';
 import { Empty, Older } from '../../web/parts.js';
-import { DeliveriesTable, deliveryWord, endpointName } from '../delivery-parts.js';
+import { Moment } from '../../web/time.js';
+import { DeliveriesTable, deliveryWord, endpointName, endpointsOf } from '../delivery-parts.js';
 import { Tabs } from '../tabs.js';
 import type { NoticeName } from '../notice.js';
 import { go, type OrgContext, page } from '../page.js';
 import { shownPart, wantedPart } from '../paging.js';
-import { paths } from '../../web/paths.js';
 import { localTime, readLocalTime } from '../since.js';
 
 const day = 24 * 60 * 60 * 1000;
@@ -25,9 +23,6 @@ const filters = ['endpoint', 'status', 'type', 'card'] as const;
 
 const listLine = (base: string): string =>
   `curl ${base}/api/v1/deliveries -H "Authorization: Bearer $API_KEY"`;
-
-const oneOf = <T extends string>(known: readonly T[], text: string): T | null =>
-  known.find((each) => each === text) ?? null;
 
 /** A code in any spelling; any other text is the code of no card. */
 const codeIn = (text: string): string | null => {
@@ -37,9 +32,9 @@ const codeIn = (text: string): string | null => {
 };
 
 const filterOf = ({ query }: OrgContext) => ({
-  endpoint: query('endpoint') === '' ? null : query('endpoint').toLowerCase(),
-  status: oneOf(deliveryStatuses, query('status')),
-  type: oneOf(publicEventTypes, query('type')),
+  endpoint: query('endpoint').toLowerCase() || null,
+  status: deliveryStatuses.find((each) => each === query('status')) ?? null,
+  type: publicEventTypes.find((each) => each === query('type')) ?? null,
   card: codeIn(query('card')),
 });
 
@@ -52,30 +47,26 @@ const Filter = ({ value, options, ...label }: FilterProps) => (
 /** The page with the same filters. */
 const same = ({ url, org, query }: OrgContext, more: Readonly<Record<string, string>>) => {
   const kept = filters.map((name) => [name, query(name)] as const).filter(([, value]) => value !== '');
-  return url(paths.deliveries, { org }, { ...Object.fromEntries(kept), ...more });
+  return url('deliveries', { org }, { ...Object.fromEntries(kept), ...more });
 };
 
 const after = (context: OrgContext, done: NoticeName) => go(same(context, { done }));
 
 export const deliveriesPage = page({
-  path: paths.deliveries,
+  path: 'deliveries',
   may: 'integrations.read',
+  mayAct: 'webhooks.manage',
   query: [...filters, 'before', 'done'],
   load: async (context) => {
-    const { deps, org, role } = context;
+    const { deps, org, role, query } = context;
     const filter = filterOf(context);
-    const deliveries = await listDeliveries(deps.webhooks, org, filter, wantedPart(context));
-    const listed = await listEndpoints(deps.webhooks, org);
-    return {
-      filter,
-      deliveries: shownPart(deliveries),
-      endpoints: new Map(listed.map(({ endpoint }) => [endpoint.id, endpoint])),
-      mayManage: may(role, 'webhooks.manage'),
-    };
+    const deliveries = await listDeliveries(deps.webhooks, org, filter, wantedPart(query));
+    const endpoints = await endpointsOf(deps.webhooks, org);
+    return { filter, endpoints, ...shownPart(deliveries), mayManage: may(role, 'webhooks.manage') };
   },
   title: () => 'Deliveries',
-  view: ({ filter, deliveries: { shown, last }, endpoints, mayManage }, context, refused) => {
-    const { deps, org, url, timeZone, query } = context;
+  view: ({ filter, shown, last, endpoints, mayManage }, context, refused) => {
+    const { deps, org, role, url, timeZone, query } = context;
     const isFiltered = Object.values(filter).some((value) => value !== null);
     const everyEndpoint = [...endpoints.values()].map((endpoint) => ({
       value: endpoint.id,
@@ -83,7 +74,7 @@ export const deliveriesPage = page({
     }));
     return (
       <>
-        <Tabs context={context} of="Integrations" here="Deliveries" />
+        <Tabs org={org} role={role} of="Integrations" here="Deliveries" />
         <form method="get" class="search wide" role="search" aria-label="Deliveries">
           <Filter name="endpoint" label="Endpoint" value={filter.endpoint} options={everyEndpoint} />
           <Filter
@@ -104,14 +95,14 @@ export const deliveriesPage = page({
         {shown.length === 0 ? (
           <Empty
             title={isFiltered ? 'No delivery is like this' : 'Nothing was delivered yet'}
-            {...(!isFiltered && { sample: listLine(deps.baseUrl()) })}
+            sample={isFiltered ? undefined : listLine(deps.baseUrl())}
           >
             {isFiltered ? (
-              <a href={url(paths.deliveries, { org })}>Show all deliveries</a>
+              <a href={url('deliveries', { org })}>Show all deliveries</a>
             ) : (
               <>
-                <a href={url(paths.webhooks, { org })}>Register an endpoint</a>, then send a card: what
-                happens to it is told to the endpoint, and listed here, and for an API key:
+                <a href={url('webhooks', { org })}>Register an endpoint</a>, then send a card: what happens to
+                it is told to the endpoint, and listed here, and for an API key:
               </>
             )}
           </Empty>
@@ -130,12 +121,7 @@ export const deliveriesPage = page({
             </p>
             <Form action="redrive">
               <Choice name="to" label="Endpoint" value={filter.endpoint ?? ''} options={everyEndpoint} />
-              <Moment
-                name="since"
-                label="Since"
-
-                value={localTime(deps.clock.now() - day, timeZone)}
-              />
+              <Moment name="since" label="Since" value={localTime(deps.clock.now() - day, timeZone)} />
               <button type="submit">Send them again</button>
             </Form>
           </details>
@@ -145,15 +131,12 @@ export const deliveriesPage = page({
   },
   actions: {
     retry: {
-      may: 'webhooks.manage',
       run: async (context, sent) => {
-        const { deps, org } = context;
-        await retryDelivery(deps.webhooks, org, sent('delivery'));
+        await retryDelivery(context.deps.webhooks, context.org, sent('delivery'));
         return after(context, 'retried');
       },
     },
     redrive: {
-      may: 'webhooks.manage',
       run: async (context, sent) => {
         const { deps, org, timeZone } = context;
         const from = { time: readLocalTime(sent('since'), timeZone, 'since') };

@@ -1,4 +1,4 @@
-import { listEndpoints, readDelivery, retryDelivery } from '../../../../application/webhooks/webhooks.js';
+import { readDelivery, retryDelivery } from '../../../../application/webhooks/webhooks.js';
 import type { Delivery } from '../../../../application/ports/delivery-log.js';
 import { may } from '../../../../domain/permissions.js';
 import { deliveryHeaders } from '../../../../domain/webhook-signing.js';
@@ -6,11 +6,16 @@ import { Form } from '../../web/form.js';
 import { Badge, Empty, Facts, PageHeading, Panel } from '../../web/parts.js';
 import { block } from '../../web/prose.js';
 import { Time } from '../../web/time.js';
-import { canRetry, DeliveryStatusBadge, endpointName, resultOf } from '../delivery-parts.js';
+import {
+  canRetry,
+  DeliveryStatusBadge,
+  endpointName,
+  endpointsOf,
+  ResponseBody,
+  resultOf,
+} from '../delivery-parts.js';
 import { confirmed, page } from '../page.js';
 import { CardLink } from '../links.js';
-import { paths } from '../../web/paths.js';
-import { instantAt } from '../since.js';
 
 /** Headers whose values differ with each attempt. */
 const perAttempt: ReadonlySet<string> = new Set([
@@ -20,37 +25,29 @@ const perAttempt: ReadonlySet<string> = new Set([
 ]);
 
 /** The headers of a delivery; of signatures the names alone. */
-const headersOf = ({ id, type, body, traceparent }: Delivery): readonly string[] =>
-  Object.entries(
-    deliveryHeaders({
-      delivery: id,
-      type,
-      body,
-      secrets: [],
-      at: 0,
-      ...(traceparent !== undefined && { traceparent }),
-    }),
-  ).map(([name, value]) => (perAttempt.has(name) ? `${name}: set for each attempt` : `${name}: ${value}`));
+const headersOf = ({ id: delivery, ...sent }: Delivery): readonly string[] =>
+  Object.entries(deliveryHeaders({ ...sent, delivery, secrets: [], at: 0 })).map(([name, value]) =>
+    perAttempt.has(name) ? `${name}: set for each attempt` : `${name}: ${value}`,
+  );
 
 export const deliveryPage = page({
-  path: paths.delivery,
+  path: 'delivery',
   may: 'integrations.read',
+  mayAct: 'webhooks.manage',
   query: ['done'],
   load: async ({ deps, org, params, role }) => {
     const delivery = await readDelivery(deps.webhooks, org, params['delivery'] ?? '');
-    const listed = await listEndpoints(deps.webhooks, org);
-    const endpoints = new Map(listed.map(({ endpoint }) => [endpoint.id, endpoint]));
+    const endpoints = await endpointsOf(deps.webhooks, org);
     const isOffered = may(role, 'webhooks.manage') && canRetry(delivery, endpoints);
     return { delivery, endpoint: endpoints.get(delivery.endpoint), isOffered };
   },
   title: ({ delivery }) => `${delivery.type} of ${delivery.card}`,
-  view: ({ delivery, endpoint, isOffered }, context) => {
-    const { org, url } = context;
+  view: ({ delivery, endpoint, isOffered }, { org, url }) => {
     const { id, type, card, status, attempts, made, allowed, due, dropReason } = delivery;
     return (
       <>
         <PageHeading
-          above={['Deliveries', url(paths.deliveries, { org })]}
+          above={['Deliveries', url('deliveries', { org })]}
           here={<code>{id}</code>}
           title={`${type} of ${card}`}
         >
@@ -59,33 +56,26 @@ export const deliveryPage = page({
         {endpoint === undefined || endpoint.disabledReason === null ? null : (
           <p class="note">
             The endpoint is switched off: nothing is sent to it until it is{' '}
-            <a href={url(paths.endpoint, { org, endpoint: endpoint.id })}>switched on</a>.
+            <a href={url('endpoint', { org, endpoint: endpoint.id })}>switched on</a>.
           </p>
         )}
         <Panel id="state" title="State">
           <Facts
             of={{
-              Endpoint: (
-                <>
-                  {endpoint === undefined ? (
-                    'deleted'
-                  ) : (
-                    <a href={url(paths.endpoint, { org, endpoint: endpoint.id })}>{endpointName(endpoint)}</a>
-                  )}
-                </>
-              ),
+              Endpoint:
+                endpoint === undefined ? (
+                  'deleted'
+                ) : (
+                  <a href={url('endpoint', { org, endpoint: endpoint.id })}>{endpointName(endpoint)}</a>
+                ),
               Card: <CardLink code={card} />,
               Event: (
                 <>
-                  <code>{delivery.event}</code>, <Time at={instantAt(delivery.occurredAt)} />
+                  <code>{delivery.event}</code>, <Time at={delivery.occurredAt} />
                 </>
               ),
-              Attempts: (
-                <>
-                  {made} of {allowed}
-                </>
-              ),
-              'Next attempt': due === null ? null : <Time at={instantAt(due)} />,
+              Attempts: `${made} of ${allowed}`,
+              'Next attempt': due === null ? null : <Time at={due} />,
               'Dropped because': dropReason,
             }}
           />
@@ -97,10 +87,10 @@ export const deliveryPage = page({
             </Form>
           ) : null}
         </Panel>
-        <section class="panel" aria-labelledby="attempts">
-          <h2 id="attempts">
-            {made > attempts.length ? `The last ${attempts.length} attempts` : 'Attempts'}
-          </h2>
+        <Panel
+          id="attempts"
+          title={made > attempts.length ? `The last ${attempts.length} attempts` : 'Attempts'}
+        >
           {attempts.length === 0 ? (
             <Empty title={due === null ? 'No attempt' : 'No attempt yet'}>
               {due === null ? 'There will be none.' : 'The first one is due soon.'}
@@ -110,19 +100,14 @@ export const deliveryPage = page({
               {attempts.toReversed().map((attempt) => (
                 <li>
                   <span class="what">{resultOf(attempt)}</span>
-                  <Time at={instantAt(attempt.at)} />
+                  <Time at={attempt.at} />
                   <span class="quiet"> · {Math.round(attempt.duration).toLocaleString('en-US')} ms</span>
-                  {attempt.body === null || attempt.body === '' ? null : (
-                    <details>
-                      <summary>The beginning of the response</summary>
-                      {block(attempt.body)}
-                    </details>
-                  )}
+                  <ResponseBody body={attempt.body} />
                 </li>
               ))}
             </ol>
           )}
-        </section>
+        </Panel>
         <Panel id="request" title="Request">
           {endpoint === undefined ? null : (
             <p>
@@ -135,7 +120,7 @@ export const deliveryPage = page({
     );
   },
   actions: {
-    retry: confirmed('webhooks.manage', 'retried', ({ deps, org, params }) =>
+    retry: confirmed('retried', ({ deps, org, params }) =>
       retryDelivery(deps.webhooks, org, params['delivery'] ?? ''),
     ),
   },

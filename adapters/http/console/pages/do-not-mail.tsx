@@ -9,72 +9,68 @@ import { Empty, Older, Panel } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { confirmed, page } from '../page.js';
 import { shownPart, wantedPart } from '../paging.js';
-import { paths } from '../../web/paths.js';
 import { Tabs } from '../tabs.js';
 
 export const doNotMailPage = page({
-  path: paths.doNotMail,
+  path: 'doNotMail',
   may: 'contacts.read',
+  mayAct: 'do-not-mail.write',
   query: ['done', 'before'],
-  load: async (context) => ({
-    ...shownPart(await listDoNotMail(context.deps, context.org, wantedPart(context))),
-    mayChange: may(context.role, 'do-not-mail.write'),
+  load: async ({ deps, org, role, query }) => ({
+    ...shownPart(await listDoNotMail(deps, org, wantedPart(query))),
+    mayChange: may(role, 'do-not-mail.write'),
   }),
   title: () => 'Do not mail',
-  view: ({ shown, last, mayChange }, context) => {
-    const { url, org } = context;
-    return (
-      <>
-        <Tabs context={context} of="Settings" here="Do not mail" />
-        <p class="quiet">
-          Cards to these addresses are held. Only the payload of an inbound hook carries an e-mail address.
-        </p>
-        {mayChange ? (
-          <Panel id="add" title="Add an address">
-            <Form action="add">
-              <Field name="email" label="E-mail" type="email" />
-              <button type="submit">Add</button>
-            </Form>
-          </Panel>
-        ) : null}
-        {shown.length === 0 ? (
-          <Empty title="The list is empty">Add people who ask not to get cards.</Empty>
-        ) : (
-          <div class="panel">
-            <ul class="rows">
-              {shown.map(({ email, addedAt }) => (
-                <li>
-                  <span>
-                    {email ?? gone(null)}
-                    <span class="under">
-                      since <Time at={addedAt} />
-                    </span>
+  view: ({ shown, last, mayChange }, { url, org, role }) => (
+    <>
+      <Tabs org={org} role={role} of="Settings" here="Do not mail" />
+      <p class="quiet">
+        Cards to these addresses are held. Only the payload of an inbound hook carries an e-mail address.
+      </p>
+      {mayChange ? (
+        <Panel id="add" title="Add an address">
+          <Form action="add">
+            <Field name="email" label="E-mail" type="email" />
+            <button type="submit">Add</button>
+          </Form>
+        </Panel>
+      ) : null}
+      {shown.length === 0 ? (
+        <Empty title="The list is empty">Add people who ask not to get cards.</Empty>
+      ) : (
+        <div class="panel">
+          <ul class="rows">
+            {shown.map(({ email, addedAt }) => (
+              <li>
+                <span>
+                  {email ?? gone(null)}
+                  <span class="under">
+                    since <Time at={addedAt} />
                   </span>
-                  {mayChange && email !== null ? (
-                    <details class="end">
-                      <summary>Remove</summary>
-                      <Form action="remove">
-                        <input type="hidden" name="email" value={email} />
-                        <p>Cards to {email} are made again from then on.</p>
-                        <Submit kind="bad">Take it off the list</Submit>
-                      </Form>
-                    </details>
-                  ) : null}
-                </li>
-              ))}
-            </ul>
-          </div>
-        )}
-        <Older to={last && url(paths.doNotMail, { org }, { before: last.id })} />
-      </>
-    );
-  },
+                </span>
+                {mayChange && email !== null ? (
+                  <details class="end">
+                    <summary>Remove</summary>
+                    <Form action="remove" fields={{ email }}>
+                      <p>Cards to {email} are made again from then on.</p>
+                      <Submit kind="bad">Take it off the list</Submit>
+                    </Form>
+                  </details>
+                ) : null}
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+      <Older to={last && url('doNotMail', { org }, { before: last.id })} />
+    </>
+  ),
   actions: {
-    add: confirmed('do-not-mail.write', 'addressAdded', async ({ deps, by, org }, sent) => {
+    add: confirmed('addressAdded', async ({ deps, by, org }, sent) => {
       const { email } = parseValues(doNotMail, { email: sent('email') });
       await addToDoNotMail(deps, by, org, email);
     }),
-    remove: confirmed('do-not-mail.write', 'addressRemoved', ({ deps, by, org }, sent) =>
+    remove: confirmed('addressRemoved', ({ deps, by, org }, sent) =>
       removeFromDoNotMail(deps, by, org, sent('email')),
     ),
   },

@@ -13,25 +13,24 @@ import {
 import { may } from '../../../../domain/permissions.js';
 import { ClientGone } from '../../server/errors.js';
 import { readEndpointChange } from '../../api/webhooks.js';
-import { PageHeading } from '../../web/parts.js';
+import { PageHeading, Panel } from '../../web/parts.js';
 import { DeliveriesTable } from '../delivery-parts.js';
-import { EndpointForms } from '../endpoint-forms.js';
-import { chosenEvents, EndpointState, eventsLine, Health, SecretShown } from '../endpoint-parts.js';
+import { FormsLater, FormsNow } from '../endpoint-forms.js';
+import { chosenEvents, EndpointState, Health, SecretShown, TestResult } from '../endpoint-parts.js';
 import { confirmed, go, type OrgContext, page, pageAfter } from '../page.js';
 import type { Url } from '../../web/url.js';
-import { paths } from '../../web/paths.js';
 import { readLocalTime } from '../since.js';
-import { TestResult } from '../test-result.js';
 
 const latest = 5;
 
 const idIn = ({ params }: OrgContext): string => params['endpoint'] ?? '';
 
-const here = ({ url, org, params }: OrgContext): Url => url(paths.endpoint, { org, ...params });
+const here = ({ url, org, params }: OrgContext): Url => url('endpoint', { org, ...params });
 
 export const endpointPage = page({
-  path: paths.endpoint,
+  path: 'endpoint',
   may: 'integrations.read',
+  mayAct: 'webhooks.manage',
   query: ['done'],
   load: async (context) => {
     const { deps, org, role } = context;
@@ -52,26 +51,23 @@ export const endpointPage = page({
     return (
       <>
         <PageHeading
-          above={['Webhooks', url(paths.webhooks, { org })]}
+          above={['Webhooks', url('webhooks', { org })]}
           here={<code>{endpoint.id}</code>}
           title={endpoint.description ?? 'Endpoint'}
         />
-        <section class="panel" aria-labelledby="state">
-          <h2 id="state">
-            <code>{endpoint.url}</code>
-          </h2>
+        <Panel id="state" title={<code>{endpoint.url}</code>}>
           <p>
             <EndpointState endpoint={endpoint} since={since} />
           </p>
           <p class="quiet">
-            {eventsLine(endpoint)} · <Health listed={listed} />
+            <Health listed={listed} />
           </p>
-          {mayManage ? <EndpointForms.Now context={context} endpoint={endpoint} /> : null}
-        </section>
+          {mayManage ? <FormsNow endpoint={endpoint} /> : null}
+        </Panel>
         <section aria-labelledby="deliveries">
           <div class="head">
             <h2 id="deliveries">Latest deliveries</h2>
-            <a href={url(paths.deliveries, { org }, { endpoint: endpoint.id })}>All of them</a>
+            <a href={url('deliveries', { org }, { endpoint: endpoint.id })}>All of them</a>
           </div>
           {deliveries.length === 0 ? (
             <p class="quiet">Nothing was sent yet. Send a test, or a card.</p>
@@ -82,71 +78,59 @@ export const endpointPage = page({
               org={org}
               leave="To"
               mayRetry={mayManage}
-              to={({ id }) => url(paths.delivery, { org, delivery: id })}
+              to={({ id }) => url('delivery', { org, delivery: id })}
             />
           )}
         </section>
-        {mayManage ? <EndpointForms.Later context={context} endpoint={endpoint} refused={refused} /> : null}
+        {mayManage ? <FormsLater context={context} endpoint={endpoint} refused={refused} /> : null}
       </>
     );
   },
   actions: {
     test: {
-      may: 'webhooks.manage',
       again: here,
       run: async (context) => {
         const { deps, org } = context;
         const { endpoint } = await readEndpoint(deps.webhooks, org, idIn(context));
         const result = await sendTestEvent(deps.webhooks, org, endpoint.id);
-        return {
-          kind: 'show',
-          title: 'Test event',
-          body: <TestResult result={result} endpoint={endpoint} back={here(context)} />,
-        };
+        const body = <TestResult result={result} endpoint={endpoint} back={here(context)} />;
+        return { kind: 'show', title: 'Test event', body };
       },
     },
-    enable: confirmed('webhooks.manage', 'enabled', (context) => {
+    enable: confirmed('enabled', (context) => {
       const { deps, org, by } = context;
       return enableEndpoint(deps.webhooks, org, idIn(context), newCommand(deps, by, org));
     }),
-    replay: confirmed('webhooks.manage', 'replayed', async (context, sent) => {
+    replay: confirmed('replayed', async (context, sent) => {
       const { deps, org, timeZone, signal } = context;
       const since = { time: readLocalTime(sent('since'), timeZone, 'since') };
       const count = await replayEvents(deps.webhooks, org, idIn(context), since, signal);
       if (count === null) throw new ClientGone();
     }),
-    change: confirmed('webhooks.manage', 'changed', async (context, sent) => {
+    change: confirmed('changed', async (context, sent) => {
       const { deps, org, by } = context;
-      const wanted = readEndpointChange({
-        events: chosenEvents(sent),
-        description: sent('description'),
-      });
+      const wanted = readEndpointChange({ events: chosenEvents(sent), description: sent('description') });
       await changeEndpoint(deps.webhooks, org, idIn(context), wanted, newCommand(deps, by, org));
     }),
     rotate: {
-      may: 'webhooks.manage',
       again: (context) => pageAfter(context, 'rotated'),
       run: async (context) => {
         const { deps, org, by } = context;
         const secret = await rotateSecret(deps.webhooks, org, idIn(context), newCommand(deps, by, org));
-        return {
-          kind: 'show',
-          title: 'The new signing secret',
-          body: (
-            <SecretShown title="The secret is rotated" secret={secret} back={here(context)}>
-              For 24 hours deliveries are signed with the old one, too: take both until then.
-            </SecretShown>
-          ),
-        };
+        const body = (
+          <SecretShown title="The secret is rotated" secret={secret} back={here(context)}>
+            For 24 hours deliveries are signed with the old one, too: take both until then.
+          </SecretShown>
+        );
+        return { kind: 'show', title: 'The new signing secret', body };
       },
     },
     delete: {
-      may: 'webhooks.manage',
       run: async (context) => {
         const { deps, org, by, url } = context;
         const { endpoint } = await readEndpoint(deps.webhooks, org, idIn(context));
         await deleteEndpoint(deps.webhooks, org, endpoint.id, newCommand(deps, by, org));
-        return go(url(paths.webhooks, { org }, { done: 'deleted' }));
+        return go(url('webhooks', { org }, { done: 'deleted' }));
       },
     },
   },

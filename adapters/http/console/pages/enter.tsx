@@ -1,11 +1,9 @@
 import { demoOwner, findDemoOwner } from '../../../../application/organizations/demo.js';
 import { findLink, takeLink } from '../../../../application/access/sign-in-links.js';
 import { root } from '../../../../application/access/sessions.js';
-import { Instant } from '../../../../domain/ids.js';
 import { Form } from '../../web/form.js';
 import { Time } from '../../web/time.js';
 import { type Context, go, type Outcome, page } from '../page.js';
-import { paths } from '../../web/paths.js';
 import { sessionOf, unknownLink } from '../signing-in.js';
 
 const over = 'This link is over, or was used already. Make a new one with `npm run -s cli -- console`.';
@@ -14,7 +12,7 @@ const entered = async (context: Context, as: string): Promise<Outcome> => {
   const { deps, params, url } = context;
   if ((await takeLink(deps, params['link'] ?? ''))?.purpose !== 'enter')
     throw await unknownLink(context, over);
-  return go(url(paths.start), [await sessionOf(context, as)]);
+  return go(url('start'), [await sessionOf(context, as)]);
 };
 
 /**
@@ -22,16 +20,13 @@ const entered = async (context: Context, as: string): Promise<Outcome> => {
  * does.
  */
 export const enterPage = page({
-  path: paths.enter,
+  path: 'enter',
   may: 'anyone',
   load: async (context) => {
     const { deps, params } = context;
     const link = await findLink(deps, params['link'] ?? '');
     if (link?.purpose !== 'enter') throw await unknownLink(context, over);
-    return {
-      ends: Instant.parse(new Date(link.ends).toISOString()),
-      demo: await findDemoOwner(deps),
-    };
+    return { ends: link.ends, demo: await findDemoOwner(deps) };
   },
   title: () => 'Enter',
   view: ({ ends, demo }) => (
@@ -55,9 +50,8 @@ export const enterPage = page({
     </div>
   ),
   actions: {
-    enter: { may: 'anyone', run: (context) => entered(context, root) },
+    enter: { run: (context) => entered(context, root) },
     enterDemo: {
-      may: 'anyone',
       run: async (context) => {
         if ((await findDemoOwner(context.deps)) === null) throw await unknownLink(context, over);
         return entered(context, demoOwner);

@@ -12,7 +12,6 @@ import { CardsTable } from '../cards-table.js';
 import { Credits, FirstSteps, LastDays } from '../home-parts.js';
 import { maxHeldListed, NeedsYou } from '../needs-you.js';
 import { type OrgContext, page } from '../page.js';
-import { paths } from '../../web/paths.js';
 
 const latest = 5;
 const week = 7;
@@ -53,7 +52,7 @@ const needsAttention = async (context: OrgContext) => {
 };
 
 export const homePage = page({
-  path: paths.home,
+  path: 'home',
   may: 'cards.read',
   load: async (context) => {
     const { deps, org, role, timeZone } = context;
@@ -80,7 +79,7 @@ export const homePage = page({
       <>
         <h1 class="hidden">Home</h1>
         <div class="grid">
-          <Credits balance={balance} days={days} statement={url(paths.credits, { org })} />
+          <Credits balance={balance} days={days} statement={url('credits', { org })} />
           <LastDays days={days} />
         </div>
         <NeedsYou {...needs} mayManage={mayManage} owner={owner} context={context} />
@@ -88,7 +87,7 @@ export const homePage = page({
         <section aria-labelledby="latest">
           <div class="head">
             <h2 id="latest">Latest cards</h2>
-            {cards.length === 0 ? null : <a href={url(paths.cards, { org })}>All cards</a>}
+            {cards.length === 0 ? null : <a href={url('cards', { org })}>All cards</a>}
           </div>
           {cards.length === 0 ? (
             <Empty title="No card has been sent yet">

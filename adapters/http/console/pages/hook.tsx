@@ -1,12 +1,127 @@
+import type { HookCall } from '../../../../application/ports/hook-calls.js';
 import { newCommand } from '../../../../application/writing/commands.js';
 import { readHook, removeHook, updateHook } from '../../../../application/hooks/hooks.js';
 import { newHook } from '../../operator/hooks.js';
 import { atField } from '../../schema/read.js';
-import { hookIdIn, loadHook, previewOf } from '../hook-data.js';
-import { draftFrom, draftOf, settingsFrom } from '../hook-draft.js';
-import { HookView } from '../hook-view.js';
+import { FormButton } from '../../web/form.js';
+import { Badge, Danger, Empty, Older, PageHeading, Panel, Table, type Column } from '../../web/parts.js';
+import { Time } from '../../web/time.js';
+import {
+  draftFrom,
+  draftOf,
+  hookIdIn,
+  loadHook,
+  previewOf,
+  settingsFrom,
+  type HookData,
+} from '../hook-data.js';
+import { HookEditor } from '../hook-editor.js';
+import { PreviewOfHook } from '../hook-preview.js';
+import { CardLink, ErrorCodeLink } from '../links.js';
 import { confirmed, go, type OrgContext, page } from '../page.js';
-import { paths } from '../../web/paths.js';
+
+const columns: readonly Column<HookCall>[] = [
+  { name: 'At', kind: 'head', cell: ({ at }) => <Time at={at} /> },
+  {
+    name: 'Answer',
+    cell: ({ status, code }) => (
+      <>
+        <Badge tone={status === 201 ? 'good' : 'bad'}>{status === 0 ? 'none' : status}</Badge>{' '}
+        {code === null ? null : <ErrorCodeLink code={code} />}
+        {status === 0 ? 'It was not known what had become of the card.' : null}
+      </>
+    ),
+  },
+  { name: 'Card', cell: ({ card }) => (card === null ? null : <CardLink code={card} />) },
+  { name: 'Request', cell: ({ requestId }) => <code>{requestId}</code> },
+];
+
+interface PartProps {
+  readonly data: HookData;
+  readonly context: OrgContext;
+}
+
+const HookHead = ({ data: { hook, mayManage }, context: { url, org } }: PartProps) => (
+  <>
+    <PageHeading
+      above={['Inbound hooks', url('hooks', { org })]}
+      title={hook.label ?? 'A hook without a label'}
+    >
+      {hook.status === 'deleted' ? (
+        <Badge tone="idle">Deleted</Badge>
+      ) : hook.paused ? (
+        <Badge tone="warn">Paused</Badge>
+      ) : (
+        <Badge tone="good">On</Badge>
+      )}
+      {mayManage ? (
+        <FormButton
+          action={hook.paused ? 'resume' : 'pause'}
+          kind="second"
+          words={hook.paused ? 'Resume' : 'Pause'}
+        />
+      ) : null}
+    </PageHeading>
+    <p class="quiet">
+      Fired {hook.fireCount.toLocaleString('en-US')} ×
+      {hook.lastFiredAt === null ? null : (
+        <>
+          , last <Time at={hook.lastFiredAt} />
+        </>
+      )}
+      . Its URL was shown when it was made, and can’t be shown again.
+    </p>
+  </>
+);
+
+const Calls = ({ data: { hook, calls }, context: { url, org } }: PartProps) => {
+  const { shown, last } = calls;
+  return (
+    <section aria-labelledby="calls">
+      <h2 id="calls">Calls</h2>
+      {shown.length === 0 ? (
+        <Empty title="No calls">Each call is listed here, with its response and its card.</Empty>
+      ) : (
+        <Table label="Calls" columns={columns} rows={shown} />
+      )}
+      <Older to={last && url('hook', { org, id: hook.id }, { before: last.id })} />
+    </section>
+  );
+};
+
+/** The page of a hook: its message with a preview, its calls, and the way to pause and to delete it. */
+const HookView = ({ data, context }: PartProps) => {
+  const { hook, designs, mayManage, draft, preview } = data;
+  return (
+    <>
+      <HookHead data={data} context={context} />
+      {hook.status === 'deleted' ? null : (
+        <div class="grid">
+          <Panel id="message" title="Message">
+            <HookEditor draft={draft} designs={designs} maySave={mayManage} />
+          </Panel>
+          <Panel id="preview" title="Preview">
+            {preview === null ? (
+              <p class="quiet">It comes back once the form is right.</p>
+            ) : (
+              <PreviewOfHook preview={preview} hasTemplate={draft.template !== ''} />
+            )}
+          </Panel>
+        </div>
+      )}
+      <Calls data={data} context={context} />
+      {mayManage ? (
+        <Danger label="Delete this hook forever">
+          <p>
+            Calls of its URL are refused from then on, and nothing brings it back: to stop it for a while,
+            pause it. The cards that it sent stay, and so does the list of its calls.
+          </p>
+          <FormButton action="delete" words="Delete forever" />
+        </Danger>
+      ) : null}
+    </>
+  );
+};
 
 const setPaused = (paused: boolean) => (context: OrgContext) => {
   const { deps, by, org } = context;
@@ -14,8 +129,9 @@ const setPaused = (paused: boolean) => (context: OrgContext) => {
 };
 
 export const hookPage = page({
-  path: paths.hook,
+  path: 'hook',
   may: 'integrations.read',
+  mayAct: 'hooks.manage',
   query: ['before', 'done'],
   load: async (context) => {
     const data = await loadHook(context);
@@ -40,7 +156,7 @@ export const hookPage = page({
         return { kind: 'show', title: data.hook.label ?? 'Hook', body };
       },
     },
-    save: confirmed('hooks.manage', 'hookSaved', async (context, sent) => {
+    save: confirmed('hookSaved', async (context, sent) => {
       const { deps, by, org } = context;
       const id = hookIdIn(context);
       const { design, ...rest } = settingsFrom(draftFrom(sent));
@@ -52,14 +168,13 @@ export const hookPage = page({
         throw atField(newHook, error);
       }
     }),
-    pause: confirmed('hooks.manage', 'hookPaused', setPaused(true)),
-    resume: confirmed('hooks.manage', 'hookResumed', setPaused(false)),
+    pause: confirmed('hookPaused', setPaused(true)),
+    resume: confirmed('hookResumed', setPaused(false)),
     delete: {
-      may: 'hooks.manage',
       run: async (context) => {
         const { deps, by, org, url } = context;
         await removeHook(deps, org, hookIdIn(context), newCommand(deps, by, org));
-        return go(url(paths.hooks, { org }, { done: 'hookDeleted' }));
+        return go(url('hooks', { org }, { done: 'hookDeleted' }));
       },
     },
   },

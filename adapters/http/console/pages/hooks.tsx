@@ -4,15 +4,13 @@ import { may } from '../../../../domain/permissions.js';
 import { newHook } from '../../operator/hooks.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, Form } from '../../web/form.js';
-import { Badge, ButtonLink, Empty, Older, Panel, Table } from '../../web/parts.js';
+import { Badge, ButtonLink, Empty, Older, Panel, Secret, Table, type Column } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { Tabs } from '../tabs.js';
 import { type OrgContext, page, pageAfter } from '../page.js';
 import { shownPart, wantedPart } from '../paging.js';
-import { paths } from '../../web/paths.js';
 import { exampleMessage, exampleRecipient } from '../../api/card-fields.js';
 import { block, type Html } from '../../web/prose.js';
-import { Secret } from '../../web/sample.js';
 import type { Url } from '../../web/url.js';
 
 /** The line that sends a card through a hook. */
@@ -37,77 +35,70 @@ const hookMade = (address: string, next: Url): Html => (
   </>
 );
 
-const columnsFor = ({ url, org }: OrgContext) => [
+const columnsFor = ({ url, org }: Pick<OrgContext, 'url' | 'org'>): readonly Column<ListedHook>[] => [
   {
     name: 'Hook',
-    kind: 'head' as const,
-    cell: ({ id, label }: ListedHook) => <a href={url(paths.hook, { org, id })}>{label ?? 'No label'}</a>,
+    kind: 'head',
+    cell: ({ id, label }) => <a href={url('hook', { org, id })}>{label ?? 'No label'}</a>,
   },
   {
     name: 'State',
-    cell: ({ paused }: ListedHook) =>
-      paused ? <Badge tone="warn">Paused</Badge> : <Badge tone="good">On</Badge>,
+    cell: ({ paused }) => (paused ? <Badge tone="warn">Paused</Badge> : <Badge tone="good">On</Badge>),
   },
-  {
-    name: 'Message',
-    cell: ({ template }: ListedHook) => (template === null ? 'in each payload' : 'from its template'),
-  },
-  { name: 'Signed by', cell: ({ signedBy }: ListedHook) => signedBy ?? '–' },
-  { name: 'Fired', cell: ({ fireCount }: ListedHook) => `${fireCount.toLocaleString('en-US')} ×` },
+  { name: 'Message', cell: ({ template }) => (template === null ? 'in each payload' : 'from its template') },
+  { name: 'Signed by', cell: ({ signedBy }) => signedBy ?? '–' },
+  { name: 'Fired', cell: ({ fireCount }) => `${fireCount.toLocaleString('en-US')} ×` },
   {
     name: 'Last fired',
-    cell: ({ lastFiredAt }: ListedHook) => (lastFiredAt === null ? 'never' : <Time at={lastFiredAt} />),
+    cell: ({ lastFiredAt }) => (lastFiredAt === null ? 'never' : <Time at={lastFiredAt} />),
   },
 ];
 
 export const hooksPage = page({
-  path: paths.hooks,
+  path: 'hooks',
   may: 'integrations.read',
+  mayAct: 'hooks.manage',
   query: ['before', 'done'],
-  load: async (context) => {
-    const found = await listHooks(context.deps, context.org, wantedPart(context));
-    return { ...shownPart(found), mayManage: may(context.role, 'hooks.manage') };
+  load: async ({ deps, org, role, query }) => {
+    const found = await listHooks(deps, org, wantedPart(query));
+    return { ...shownPart(found), mayManage: may(role, 'hooks.manage') };
   },
   title: () => 'Inbound hooks',
-  view: ({ shown, last, mayManage }, context) => {
-    const { deps, org, url } = context;
-    return (
-      <>
-        <Tabs context={context} of="Integrations" here="Inbound hooks" />
-        {shown.length === 0 ? (
-          <Empty title="No hooks yet" sample={curlOf(`${deps.baseUrl()}/api/v1/hooks/TOKEN`)}>
-            A hook is a URL for a form tool or a shop that can’t hold a key: each POST to it sends one card.
-            Make one below, and call it:
-          </Empty>
-        ) : (
-          <Table label="Inbound hooks" columns={columnsFor(context)} rows={shown} />
-        )}
-        <Older to={last && url(paths.hooks, { org }, { before: last.id })} />
-        {mayManage ? (
-          <Panel id="new-hook" title="New hook">
-            <Form action="make">
-              <Field
-                name="label"
-                label="Label"
-                hint="Which tool calls it. Its message, its signature and its design come next."
-              />
-              <button type="submit">Make the hook</button>
-            </Form>
-          </Panel>
-        ) : null}
-      </>
-    );
-  },
+  view: ({ shown, last, mayManage }, { deps, org, role, url }) => (
+    <>
+      <Tabs org={org} role={role} of="Integrations" here="Inbound hooks" />
+      {shown.length === 0 ? (
+        <Empty title="No hooks yet" sample={curlOf(`${deps.baseUrl()}/api/v1/hooks/TOKEN`)}>
+          A hook is a URL for a form tool or a shop that can’t hold a key: each POST to it sends one card.
+          Make one below, and call it:
+        </Empty>
+      ) : (
+        <Table label="Inbound hooks" columns={columnsFor({ url, org })} rows={shown} />
+      )}
+      <Older to={last && url('hooks', { org }, { before: last.id })} />
+      {mayManage ? (
+        <Panel id="new-hook" title="New hook">
+          <Form action="make">
+            <Field
+              name="label"
+              label="Label"
+              hint="Which tool calls it. Its message, its signature and its design come next."
+            />
+            <button type="submit">Make the hook</button>
+          </Form>
+        </Panel>
+      ) : null}
+    </>
+  ),
   actions: {
     make: {
-      may: 'hooks.manage',
       again: (context) => pageAfter(context, 'hookMade'),
       run: async ({ deps, by, org, url }, sent) => {
         const { label } = parseValues(newHook, { label: sent('label') });
         const settings = { label, design: null, template: null, signedBy: null };
         const { id, token } = await makeHook(deps, org, settings, newCommand(deps, by, org));
         const address = `${deps.baseUrl()}/api/v1/hooks/${token}`;
-        return { kind: 'show', title: 'New hook', body: hookMade(address, url(paths.hook, { org, id })) };
+        return { kind: 'show', title: 'New hook', body: hookMade(address, url('hook', { org, id })) };
       },
     },
   },

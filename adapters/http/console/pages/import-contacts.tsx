@@ -7,19 +7,20 @@ import { maxFileBytes } from '../../server/upload.js';
 import { Field, FileField, Form } from '../../web/form.js';
 import { Badge, PageHeading, Panel, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
-import { importTones } from '../import-parts.js';
+import { importTones } from '../status.js';
 import { go, page } from '../page.js';
-import { paths } from '../../web/paths.js';
 import { formIn } from '../run-once.js';
 
+const badFile = (message: string): DomainError => new DomainError('invalid_body', message, 'file');
+
 export const importContactsPage = page({
-  path: paths.importContacts,
+  path: 'importContacts',
   may: 'contacts.write',
   load: ({ deps, org }) => listImports(deps, org),
   title: () => 'Import contacts',
   view: (imports, { url, org }) => (
     <>
-      <PageHeading above={['Contacts', url(paths.contacts, { org })]} here="Import" title="Import contacts" />
+      <PageHeading above={['Contacts', url('contacts', { org })]} here="Import" title="Import contacts" />
       <Panel id="file" title="A CSV file">
         <Form action="import" hasFile>
           <Field
@@ -45,7 +46,7 @@ export const importContactsPage = page({
             {
               name: 'File',
               kind: 'head',
-              cell: ({ id, file }) => <a href={url(paths.contactImport, { org, import: id })}>{file}</a>,
+              cell: ({ id, file }) => <a href={url('contactImport', { org, import: id })}>{file}</a>,
             },
             { name: 'Started', cell: ({ at }) => <Time at={at} /> },
             { name: 'State', cell: ({ status }) => <Badge tone={importTones[status]}>{status}</Badge> },
@@ -58,12 +59,11 @@ export const importContactsPage = page({
   ),
   actions: {
     import: {
-      may: 'contacts.write',
       once: false,
       // Browsers send it with its file.
-      run: () => Promise.reject(new DomainError('invalid_body', 'Choose a file.', 'file')),
+      run: () => Promise.reject(badFile('Choose a file.')),
       upload: async ({ deps, by, org, url }, sent, { file, fileName }) => {
-        if (fileName === '') throw new DomainError('invalid_body', 'Choose a file.', 'file');
+        if (fileName === '') throw badFile('Choose a file.');
         const id = importIdOf(org, formIn(sent));
         const key = sent('key') === '' ? undefined : sent('key');
         const unread = {};
@@ -72,11 +72,10 @@ export const importContactsPage = page({
           const sentFile = { id, file: fileName.slice(0, 200), rows, unread, readContact };
           await beginImport(deps, by, org, sentFile);
         } catch (error) {
-          if (error instanceof UnreadableFile)
-            throw new DomainError('invalid_body', `${error.message} Nothing was imported.`, 'file');
+          if (error instanceof UnreadableFile) throw badFile(`${error.message} Nothing was imported.`);
           throw error;
         }
-        return go(url(paths.contactImport, { org, import: id }));
+        return go(url('contactImport', { org, import: id }));
       },
     },
   },

@@ -7,11 +7,9 @@ import { newMember } from '../../operator/people.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, Form, Refusal, Submit } from '../../web/form.js';
 import { Panel } from '../../web/parts.js';
-import { goodPassword } from '../good-password.js';
-import { roleMeans } from '../members-parts.js';
-import { NewPassword, WhosePassword } from '../new-password.js';
+import { goodPassword, NewPassword, WhosePassword } from '../good-password.js';
+import { roleMeans } from '../members.js';
 import { type Context, go, page } from '../page.js';
-import { paths } from '../../web/paths.js';
 import { formIn } from '../run-once.js';
 import { accountBy, signedIn, unknownLink } from '../signing-in.js';
 
@@ -29,7 +27,7 @@ const invitationOf = async (context: Context, isOurs?: (account: Uuid) => boolea
 };
 
 const entered = async (context: Context, org: OrganizationId, device: Device) => {
-  const to = org === house ? context.url(paths.start) : context.url(paths.home, { org });
+  const to = org === house ? context.url('start') : context.url('home', { org });
   return go(to, await signedIn(context, device));
 };
 
@@ -37,13 +35,13 @@ const entered = async (context: Context, org: OrganizationId, device: Device) =>
  * Reveals nothing about the accounts of the invited address: the holder of the link may be a stranger to it.
  */
 export const joinPage = page({
-  path: paths.join,
+  path: 'join',
   may: 'anyone',
   load: async (context) => {
     const invitation = await invitationOf(context);
     const { org } = invitation;
-    const name = org === house ? 'The service' : (await readAccount(context.deps, org)).name;
-    return { organization: name, ...invitation };
+    const organization = org === house ? 'The service' : (await readAccount(context.deps, org)).name;
+    return { organization, ...invitation };
   },
   title: ({ organization }) => `Join ${organization}`,
   view: ({ organization, role, person }) => (
@@ -80,34 +78,24 @@ export const joinPage = page({
   ),
   actions: {
     join: {
-      may: 'anyone',
       run: async (context, sent) => {
         const id = newAccountIdOf(invitationIdOf(tokenIn(context)), formIn(sent));
         const { org, person } = await invitationOf(context, (account) => account === id);
-        const password = sent('password');
         const { name } = parseValues(joiner, { name: sent('name') || person.name });
-        const joining = { email: person.email, name };
+        const joining = { id, person: { email: person.email, name } };
         const link = tokenIn(context);
         const chosen = await goodPassword(context, {
-          ...joining,
-          password,
+          ...joining.person,
+          password: sent('password'),
           field: 'password',
           account: null,
           link,
         });
-        const joined = await joinWithNewAccount(
-          context.deps,
-          context,
-          org,
-          link,
-          { id, person: joining },
-          chosen,
-        );
+        const joined = await joinWithNewAccount(context.deps, context, org, link, joining, chosen);
         return entered(context, org, joined);
       },
     },
     joinWith: {
-      may: 'anyone',
       run: async (context, sent) => {
         // An accepted invitation may be accepted again by the account of the password.
         const { org, person } = await invitationOf(context, () => true);

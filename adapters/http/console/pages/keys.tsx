@@ -2,7 +2,7 @@ import { createKey, revokeKey } from '../../../../application/organizations/admi
 import { listKeys, type ListedKey } from '../../../../application/access/read-keys.js';
 import { may } from '../../../../domain/permissions.js';
 import { FormButton } from '../../web/form.js';
-import { Badge, Empty, Older, Panel, Table } from '../../web/parts.js';
+import { Badge, Empty, Older, Panel, Table, type Column } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
 import { idFrom } from '../admit.js';
@@ -10,7 +10,6 @@ import { Tabs } from '../tabs.js';
 import { keyMade, NewKey, readNewKey } from '../new-key.js';
 import { confirmed, page, pageAfter } from '../page.js';
 import { shownPart, wantedPart } from '../paging.js';
-import { paths } from '../../web/paths.js';
 
 /** A key as it is shown. */
 interface ShownKey extends ListedKey {
@@ -18,11 +17,11 @@ interface ShownKey extends ListedKey {
   readonly mayRevoke: boolean;
 }
 
-const columns = [
+const columns: readonly Column<ShownKey>[] = [
   {
     name: 'Key',
-    kind: 'head' as const,
-    cell: ({ label, scopes }: ShownKey) => (
+    kind: 'head',
+    cell: ({ label, scopes }) => (
       <>
         <strong>{label ?? 'No label'}</strong>
         <span class="under">{scopes.join(' · ')}</span>
@@ -31,7 +30,7 @@ const columns = [
   },
   {
     name: 'Created',
-    cell: ({ createdAt, madeBy }: ShownKey) => (
+    cell: ({ createdAt, madeBy }) => (
       <>
         <Time at={createdAt} />
         {madeBy === null ? null : <span class="under">by {madeBy}</span>}
@@ -40,16 +39,16 @@ const columns = [
   },
   {
     name: 'Last used',
-    cell: ({ lastUsedAt }: ShownKey) => (lastUsedAt === null ? 'never' : <Time at={lastUsedAt} />),
+    cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : <Time at={lastUsedAt} />),
   },
   {
     name: 'Limit',
-    cell: ({ requestsPerMinute }: ShownKey) =>
+    cell: ({ requestsPerMinute }) =>
       requestsPerMinute === null ? 'default' : `${requestsPerMinute.toLocaleString('en-US')} a minute`,
   },
   {
     name: 'State',
-    cell: ({ id, label, revokedAt, mayRevoke }: ShownKey) =>
+    cell: ({ id, label, revokedAt, mayRevoke }) =>
       revokedAt !== null ? (
         <>
           <Badge tone="idle">Revoked</Badge> <Time at={revokedAt} />
@@ -70,13 +69,13 @@ const columns = [
 ];
 
 export const keysPage = page({
-  path: paths.keys,
+  path: 'keys',
   may: 'integrations.read',
+  mayAct: 'keys.manage',
   query: ['before', 'done'],
-  load: async (context) => {
-    const { deps, org, role, visitor } = context;
+  load: async ({ deps, org, role, visitor, query }) => {
     const mayManage = may(role, 'keys.manage');
-    const { limit, startingAfter } = wantedPart(context);
+    const { limit, startingAfter } = wantedPart(query);
     const found = shownPart((await listKeys(deps, org, limit, startingAfter)) ?? []);
     const nameOf = actorNames(deps, visitor.kind === 'operator');
     const keys = found.shown.map(async (key): Promise<ShownKey> => ({
@@ -84,49 +83,41 @@ export const keysPage = page({
       madeBy: await nameOf(key.by),
       mayRevoke: mayManage && key.revokedAt === null,
     }));
-    return {
-      keys: await Promise.all(keys),
-      last: found.last,
-      mayManage,
-    };
+    return { keys: await Promise.all(keys), last: found.last, mayManage };
   },
   title: () => 'Keys',
-  view: ({ keys, last, mayManage }, context, refused) => {
-    const { deps, org, url } = context;
-    return (
-      <>
-        <Tabs context={context} of="Integrations" here="Keys" />
-        {keys.length === 0 ? (
-          <Empty
-            title="No keys yet"
-            sample={`curl ${deps.baseUrl()}/api/v1/account \\\n  -H 'Authorization: Bearer YOUR_KEY'`}
-          >
-            A key lets a program send cards and look after them. Make one below, and call the API with it:
-          </Empty>
-        ) : (
-          <Table label="Keys" columns={columns} rows={keys} />
-        )}
-        <Older to={last && url(paths.keys, { org }, { before: last.id })} />
-        {mayManage ? (
-          <Panel id="new-key" title="New key">
-            <NewKey refused={refused} />
-          </Panel>
-        ) : null}
-      </>
-    );
-  },
+  view: ({ keys, last, mayManage }, { deps, org, role, url }, refused) => (
+    <>
+      <Tabs org={org} role={role} of="Integrations" here="Keys" />
+      {keys.length === 0 ? (
+        <Empty
+          title="No keys yet"
+          sample={`curl ${deps.baseUrl()}/api/v1/account \\\n  -H 'Authorization: Bearer YOUR_KEY'`}
+        >
+          A key lets a program send cards and look after them. Make one below, and call the API with it:
+        </Empty>
+      ) : (
+        <Table label="Keys" columns={columns} rows={keys} />
+      )}
+      <Older to={last && url('keys', { org }, { before: last.id })} />
+      {mayManage ? (
+        <Panel id="new-key" title="New key">
+          <NewKey refused={refused} />
+        </Panel>
+      ) : null}
+    </>
+  ),
   actions: {
     make: {
-      may: 'keys.manage',
       again: (context) => pageAfter(context, 'keyMade'),
       run: async ({ deps, by, org, url, visitor }, sent) => {
         const max = visitor.kind === 'operator' ? Infinity : deps.requestsPerMinute;
         const { secret } = await createKey(deps, by, org, readNewKey(sent, max));
-        const back = url(paths.keys, { org });
+        const back = url('keys', { org });
         return { kind: 'show', title: 'New key', body: keyMade({ secret, base: deps.baseUrl(), back }) };
       },
     },
-    revoke: confirmed('keys.manage', 'keyRevoked', async ({ deps, by, org }, sent) =>
+    revoke: confirmed('keyRevoked', async ({ deps, by, org }, sent) =>
       revokeKey(deps, by, org, idFrom(sent('key'))),
     ),
   },

@@ -4,15 +4,13 @@ import { DomainError } from '../../../../domain/errors.js';
 import { Field, Form, FormButton } from '../../web/form.js';
 import { Badge, PageHeading, Panel } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
-import { goodPassword } from '../good-password.js';
-import { NewPassword, WhosePassword } from '../new-password.js';
+import { goodPassword, NewPassword, WhosePassword } from '../good-password.js';
 import { go, page } from '../page.js';
-import { paths } from '../../web/paths.js';
 import { accountBy, knownDevice, tell } from '../signing-in.js';
 import { sessionCookie } from '../visitor.js';
 
 export const mePage = page({
-  path: paths.me,
+  path: 'me',
   may: 'signed-in',
   load: ({ deps, visitor }) => deps.sessions.listOf(visitor.session.owner),
   title: () => 'You',
@@ -64,17 +62,15 @@ export const mePage = page({
   ),
   actions: {
     signOut: {
-      may: 'signed-in',
       once: false,
       run: async (context) => {
         const { deps, visitor, origin, url } = context;
         await deps.sessions.end(visitor.session.id);
         tell(context, { account: visitor.session.owner }, 'signed out');
-        return go(url(paths.signIn), [sessionCookie(origin, '')]);
+        return go(url('signIn'), [sessionCookie(origin, '')]);
       },
     },
     signOutThere: {
-      may: 'signed-in',
       run: async (context, sent) => {
         const { deps, visitor, url } = context;
         const { owner } = visitor.session;
@@ -82,21 +78,19 @@ export const mePage = page({
         const own = (await deps.sessions.listOf(owner)).find(({ id }) => id === sent('session'));
         if (own !== undefined) await deps.sessions.end(own.id);
         tell(context, { account: owner }, 'signed out elsewhere');
-        return go(url(paths.me));
+        return go(url('me'));
       },
     },
     signOutOthers: {
-      may: 'signed-in',
       run: async (context) => {
         const { deps, visitor, by, url } = context;
         const epoch = await signOutOthers(deps, by, visitor.session);
         tell(context, { account: visitor.session.owner }, 'signed out elsewhere');
         const isKnown = visitor.kind === 'member' && epoch !== null;
-        return go(url(paths.me), isKnown ? [knownDevice(context, { account: visitor.account, epoch })] : []);
+        return go(url('me'), isKnown ? [knownDevice(context, { account: visitor.account, epoch })] : []);
       },
     },
     changePassword: {
-      may: 'signed-in',
       run: async (context, sent) => {
         const { deps, visitor, url } = context;
         const wrong = 'This is not your password.';
@@ -117,7 +111,7 @@ export const mePage = page({
         const next = { id, mailbox, hash, since: epoch };
         const renewed = await setPassword(deps, context, next, visitor.session);
         tell(context, { account: id }, 'signed out elsewhere');
-        return go(url(paths.me), [knownDevice(context, renewed)]);
+        return go(url('me'), [knownDevice(context, renewed)]);
       },
     },
   },

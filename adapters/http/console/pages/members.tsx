@@ -1,13 +1,11 @@
 import { listMembers } from '../../../../application/access/people.js';
 import { rolesOf } from '../../../../domain/members.js';
-import { peopleActions } from '../manage-people.js';
-import { Invite, MemberRows } from '../members-parts.js';
+import { Invite, MemberRows, peopleActions } from '../members.js';
 import { type OrgContext, page } from '../page.js';
-import { paths } from '../../web/paths.js';
 import { Tabs } from '../tabs.js';
 
 export const membersPage = page({
-  path: paths.members,
+  path: 'members',
   may: 'members.manage',
   query: ['done'],
   load: ({ deps, org }) => listMembers(deps, org),
@@ -16,11 +14,11 @@ export const membersPage = page({
     const roles = rolesOf(context.org);
     return (
       <>
-        <Tabs context={context} of="Settings" here="Members" />
+        <Tabs org={context.org} role={context.role} of="Settings" here="Members" />
         <MemberRows members={members} roles={roles} context={context} />
         <Invite roles={roles} />
       </>
     );
   },
-  actions: peopleActions('members.manage', ({ org }: OrgContext) => org),
+  actions: peopleActions(({ org }: OrgContext) => org),
 });

@@ -3,16 +3,14 @@ import { DomainError, errorCodes } from '../../../../domain/errors.js';
 import { parseCardCode } from '../../../../domain/card-code.js';
 import { idOf } from '../../../../domain/ids.js';
 import { Search } from '../../web/form.js';
-import { Badge, Empty, Older, Table } from '../../web/parts.js';
+import { Badge, Empty, Older, Panel, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
-import { ErrorCodeLink } from '../links.js';
 import { Tabs } from '../tabs.js';
 import { subjectFrom } from '../../server/request-log.js';
 import { shownPart, wantedPart } from '../paging.js';
 import { type OrgContext, page } from '../page.js';
-import { CardLink } from '../links.js';
-import { paths } from '../../web/paths.js';
+import { CardLink, ErrorCodeLink } from '../links.js';
 
 /** A request of the organization; null for any other, as for one that is unknown. */
 const found = async ({ deps, org }: OrgContext, id: string): Promise<ShownRequest | null> => {
@@ -26,40 +24,35 @@ const found = async ({ deps, org }: OrgContext, id: string): Promise<ShownReques
 };
 
 export const requestsPage = page({
-  path: paths.requests,
+  path: 'requests',
   may: 'integrations.read',
   query: ['q', 'before'],
   load: async (context) => {
-    const q = context.query('q');
+    const { deps, visitor, query } = context;
+    const q = query('q');
     const shown = q === '' ? null : await found(context, q);
-    const nameOf = actorNames(context.deps, context.visitor.kind === 'operator');
+    const nameOf = actorNames(deps, visitor.kind === 'operator');
     const actor = shown?.request.actor ?? null;
     const subject = shown === null ? subjectFrom(q) : null;
-    const { startingAfter, limit } = wantedPart(context);
-    const org = context.visitor.kind === 'operator' ? null : context.org;
-    const asked =
-      subject === null ? [] : await context.deps.requests.about(subject, org, startingAfter, limit);
+    const { startingAfter, limit } = wantedPart(query);
+    const org = visitor.kind === 'operator' ? null : context.org;
+    const asked = subject === null ? [] : await deps.requests.about(subject, org, startingAfter, limit);
     const part = shownPart(asked);
     const rows = await Promise.all(
-      part.shown.map(async (request) => ({
-        request,
-        who: request.actor && (await nameOf(request.actor)),
-      })),
+      part.shown.map(async (request) => ({ request, who: request.actor && (await nameOf(request.actor)) })),
     );
     return { q, rows, older: part.last?.id, shown, by: actor === null ? 'not let in' : await nameOf(actor) };
   },
   title: () => 'Requests',
-  view: ({ q, rows, older, shown, by }, context) => {
-    const { org, url } = context;
+  view: ({ q, rows, older, shown, by }, { org, role, url }) => {
     const code = errorCodes.find((known) => known === shown?.request.code);
     return (
       <>
-        <Tabs context={context} of="Integrations" here="Requests" />
+        <Tabs org={org} role={role} of="Integrations" here="Requests" />
         <Search
           name="q"
           label="Request"
           hint="As in x-request-id: req_…; or a card or an id, to list the requests about it"
-
           value={q}
         />
         {rows.length > 0 ? (
@@ -73,7 +66,7 @@ export const requestsPage = page({
                 name: 'Request',
                 kind: 'head',
                 cell: ({ request: { id, method, route } }) => (
-                  <a href={url(paths.requests, {}, { q: id })}>
+                  <a href={url('requests', {}, { q: id })}>
                     {method} {route}
                   </a>
                 ),
@@ -86,10 +79,7 @@ export const requestsPage = page({
             within a second, for as long as they are kept.
           </Empty>
         ) : (
-          <section class="panel" aria-labelledby="request">
-            <h2 id="request">
-              {shown.request.method} {shown.request.route}
-            </h2>
+          <Panel id="request" title={`${shown.request.method} ${shown.request.route}`}>
             <p>
               <Badge tone={shown.request.status >= 400 || shown.request.status === 0 ? 'bad' : 'good'}>
                 {shown.request.status === 0 ? 'no response' : shown.request.status}
@@ -123,9 +113,9 @@ export const requestsPage = page({
                 })}
               </ol>
             )}
-          </section>
+          </Panel>
         )}
-        <Older to={older === undefined ? older : url(paths.requests, { org }, { q, before: older })} />
+        <Older to={older === undefined ? older : url('requests', { org }, { q, before: older })} />
       </>
     );
   },

@@ -2,10 +2,8 @@ import { findReset, takeReset } from '../../../../application/access/password-re
 import { hashOfNew, setPassword } from '../../../../application/access/people.js';
 import { mailboxIdOf } from '../../../../domain/account.js';
 import { Form, Refusal } from '../../web/form.js';
-import { goodPassword } from '../good-password.js';
-import { NewPassword, WhosePassword } from '../new-password.js';
+import { goodPassword, NewPassword, WhosePassword } from '../good-password.js';
 import { type Context, go, page } from '../page.js';
-import { paths } from '../../web/paths.js';
 import { signedIn, unknownLink } from '../signing-in.js';
 
 const over = 'This link is over, or was used already. Ask for a new one.';
@@ -18,7 +16,7 @@ const accountOf = async (context: Context) => {
 };
 
 export const resetPage = page({
-  path: paths.reset,
+  path: 'reset',
   may: 'anyone',
   load: accountOf,
   title: () => 'New password',
@@ -36,7 +34,6 @@ export const resetPage = page({
   ),
   actions: {
     reset: {
-      may: 'anyone',
       run: async (context, sent) => {
         const { deps, params, url } = context;
         const { id, person } = await accountOf(context);
@@ -52,7 +49,7 @@ export const resetPage = page({
         const hash = await hashOfNew(deps, mailbox, id, chosen);
         if ((await takeReset(deps, link)) === null) throw await unknownLink(context, over);
         const renewed = await setPassword(deps, context, { id, mailbox, hash, since: null }, null);
-        return go(url(paths.start), await signedIn(context, renewed));
+        return go(url('start'), await signedIn(context, renewed));
       },
     },
   },

@@ -11,7 +11,6 @@ import { atField } from '../../schema/read.js';
 import { PageHeading } from '../../web/parts.js';
 import { contactsLike } from '../find-contacts.js';
 import { go, type OrgContext, page } from '../page.js';
-import { paths } from '../../web/paths.js';
 import { cardFrom, contactOf, draftFor, draftFrom, requestFrom, type Draft } from '../send-draft.js';
 import { SendForm, type SendData } from '../send-form.js';
 
@@ -51,11 +50,11 @@ const load = async (context: OrgContext, { design_id: design }: Draft): Promise<
 };
 
 const Heading = ({ context: { url, org } }: { readonly context: OrgContext }) => (
-  <PageHeading above={['Cards', url(paths.cards, { org })]} title="Send a card" />
+  <PageHeading above={['Cards', url('cards', { org })]} title="Send a card" />
 );
 
 export const sendPage = page({
-  path: paths.send,
+  path: 'send',
   may: 'cards.send',
   query: ['contact', 'design', 'find'],
   load: async (context) => {
@@ -77,7 +76,6 @@ export const sendPage = page({
   ),
   actions: {
     preview: {
-      may: 'cards.send',
       once: false,
       run: async (context, sent) => {
         const draft = draftFrom(sent);
@@ -99,7 +97,6 @@ export const sendPage = page({
       },
     },
     send: {
-      may: 'cards.send',
       run: async (context, sent) => {
         const draft = draftFrom(sent);
         const request = await requestFrom(context, draft, sent('form'));
@@ -108,7 +105,7 @@ export const sendPage = page({
             ...request,
             draft: () => cardFrom(context, draft),
           });
-          return go(context.url(paths.card, { code }));
+          return go(context.url('card', { code }));
         } catch (error) {
           throw atField(newCard, error);
         }

@@ -8,17 +8,16 @@ import { Field, Form } from '../../web/form.js';
 import { Panel } from '../../web/parts.js';
 import { SheetLine } from '../../web/letter.js';
 import { confirmed, page } from '../page.js';
-import { paths } from '../../web/paths.js';
 import { Tabs } from '../tabs.js';
 
 const sample = 'Thank you, Ada';
 
 export const settingsPage = page({
-  path: paths.settings,
+  path: 'settings',
   may: 'cards.read',
+  mayAct: 'settings.write',
   query: ['done'],
-  load: async (context) => {
-    const { deps, org, role } = context;
+  load: async ({ deps, org, role }) => {
     const [{ name }, { houseHand, names }] = await Promise.all([
       readAccount(deps, org),
       readHandwritings(deps, org),
@@ -26,7 +25,7 @@ export const settingsPage = page({
     return { name, houseHand, names, mayWrite: may(role, 'settings.write') };
   },
   title: () => 'Settings',
-  view: ({ name, houseHand, names, mayWrite }, context, refused) => {
+  view: ({ name, houseHand, names, mayWrite }, { org, role, timeZone }, refused) => {
     const chosen = refused?.sent('house_hand') ?? houseHand;
     const facts = (
       <fieldset>
@@ -53,7 +52,7 @@ export const settingsPage = page({
     );
     return (
       <>
-        <Tabs context={context} of="Settings" here="Organization" />
+        <Tabs org={org} role={role} of="Settings" here="Organization" />
         <Panel id="organization" title="Organization">
           {mayWrite ? (
             <Form action="save">
@@ -68,12 +67,12 @@ export const settingsPage = page({
             </>
           )}
         </Panel>
-        <p class="quiet">All times are in the time zone {context.timeZone.replaceAll('_', ' ')}.</p>
+        <p class="quiet">All times are in the time zone {timeZone.replaceAll('_', ' ')}.</p>
       </>
     );
   },
   actions: {
-    save: confirmed('settings.write', 'settingsSaved', async ({ deps, by, org }, sent) => {
+    save: confirmed('settingsSaved', async ({ deps, by, org }, sent) => {
       const sentFields = { name: sent('name'), house_hand: sent('house_hand') };
       const { name, house_hand: houseHand } = parseValues(organizationChange, sentFields);
       await changeOrganization(deps, by, org, { name, houseHand, isSuspended: null });

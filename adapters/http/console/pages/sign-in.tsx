@@ -1,18 +1,19 @@
 import { Field, Form, Refusal } from '../../web/form.js';
 import { type Context, go, page } from '../page.js';
-import { isAPage, paths } from '../../web/paths.js';
+import { isAPage } from '../../web/paths.js';
+import type { Url } from '../../web/url.js';
 import { accountBy, signedIn } from '../signing-in.js';
 import { canSignIn } from '../visitor.js';
 
 /** Back to a page of ours, or to the start: any other address is ignored. */
-const wayBack = ({ url }: Context, wanted: string): ReturnType<Context['url']> => {
+const wayBack = ({ url }: Context, wanted: string): Url => {
   const root = url('/');
   const [path = '', query = ''] = (wanted.startsWith(root) ? `/${wanted.slice(root.length)}` : '').split('?');
-  return isAPage(path) ? url(path, {}, Object.fromEntries(new URLSearchParams(query))) : url(paths.start);
+  return isAPage(path) ? url(path, {}, Object.fromEntries(new URLSearchParams(query))) : url('start');
 };
 
 export const signInPage = page({
-  path: paths.signIn,
+  path: 'signIn',
   may: 'anyone',
   query: ['to'],
   load: ({ query }) => Promise.resolve(query('to')),
@@ -40,7 +41,6 @@ export const signInPage = page({
   ),
   actions: {
     signIn: {
-      may: 'anyone',
       run: async (context, sent) => {
         const wrong = 'E-mail and password don’t match.';
         const account = await accountBy(context, sent('email'), sent('password'), wrong);

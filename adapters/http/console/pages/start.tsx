@@ -1,13 +1,13 @@
 import { choicesOf, houseOf } from '../choices.js';
 import { page, RedirectTo } from '../page.js';
-import { paths, pathTo } from '../../web/paths.js';
+import { placeOfWord } from '../../web/paths.js';
 
 /**
  * Leads to the visitor's one organization, or to the choice of several: to its home, or to the place that is
  * asked for.
  */
 export const startPage = page({
-  path: paths.start,
+  path: 'start',
   may: 'signed-in',
   query: ['place'],
   load: async ({ deps, visitor, url, query }): Promise<never> => {
@@ -17,8 +17,8 @@ export const startPage = page({
     if (house !== null) throw new RedirectTo(url(house));
     throw new RedirectTo(
       first !== undefined && others.length === 0
-        ? url(pathTo(place), { org: first.org })
-        : url(paths.choose, {}, place === '' ? {} : { place }),
+        ? url(placeOfWord(place), { org: first.org })
+        : url('choose', {}, place === '' ? {} : { place }),
     );
   },
   title: () => '',

@@ -9,10 +9,9 @@ import {
 } from '../../../../../application/organizations/operator-lists.js';
 import { handwritingName, slugAndTitle } from '../../../operator/catalogue.js';
 import { parseValues } from '../../../schema/read.js';
-import { Field, Form, Submit } from '../../../web/form.js';
+import { Field, Form, FormButton, Submit } from '../../../web/form.js';
 import { Badge, ButtonLink, PageHeading, Panel } from '../../../web/parts.js';
 import { confirmed, type HouseContext, page } from '../../page.js';
-import { paths } from '../../../web/paths.js';
 
 const maxListed = 200;
 const all = { limit: maxListed, startingAfter: null };
@@ -20,19 +19,19 @@ const all = { limit: maxListed, startingAfter: null };
 const hand = z.object({ name: handwritingName });
 
 const putCard = (active: boolean) =>
-  confirmed<HouseContext>('catalogue.write', 'catalogueChanged', async ({ deps, by }, sent) => {
+  confirmed<HouseContext>('catalogueChanged', async ({ deps, by }, sent) => {
     const { slug, title } = parseValues(slugAndTitle, { slug: sent('slug'), title: sent('title') });
     await publishCollectionCard(deps, by, slug, title, active);
   });
 
 const putHand = (active: boolean) =>
-  confirmed<HouseContext>('catalogue.write', 'catalogueChanged', async ({ deps, by }, sent) => {
+  confirmed<HouseContext>('catalogueChanged', async ({ deps, by }, sent) => {
     const { name } = parseValues(hand, { name: sent('name') });
     await offerHandwriting(deps, by, name, active);
   });
 
 export const cataloguePage = page({
-  path: paths.catalogue,
+  path: 'catalogue',
   may: 'catalogue.write',
   query: ['done'],
   load: async ({ deps }) => {
@@ -43,7 +42,7 @@ export const cataloguePage = page({
     return { hands: hands.toReversed(), cards };
   },
   title: () => 'Catalogue',
-  view: ({ hands, cards }, context) => (
+  view: ({ hands, cards }, { url }) => (
     <>
       <PageHeading title="Catalogue" />
       <div class="grid">
@@ -55,16 +54,13 @@ export const cataloguePage = page({
                   {name} {active ? <Badge tone="good">On offer</Badge> : <Badge tone="idle">Withdrawn</Badge>}
                 </span>
                 <span class="end">
-                  <Form action={active ? 'withdrawHand' : 'offerHand'}>
-                    <input type="hidden" name="name" value={name} />
-                    <button
-                      type="submit"
-                      class="second"
-                      aria-label={`${active ? 'Withdraw' : 'Offer'} ${name}`}
-                    >
-                      {active ? 'Withdraw' : 'Offer'}
-                    </button>
-                  </Form>
+                  <FormButton
+                    action={active ? 'withdrawHand' : 'offerHand'}
+                    fields={{ name }}
+                    kind="second"
+                    label={`${active ? 'Withdraw' : 'Offer'} ${name}`}
+                    words={active ? 'Withdraw' : 'Offer'}
+                  />
                 </span>
               </li>
             ))}
@@ -85,27 +81,23 @@ export const cataloguePage = page({
                 <span class="end actions">
                   <a
                     class="button second"
-                    href={context.url(paths.newCollectionCard, {}, { slug })}
+                    href={url('newCollectionCard', {}, { slug })}
                     aria-label={`Picture of ${title}`}
                   >
                     Picture
                   </a>
-                  <Form action={active ? 'withdraw' : 'publish'}>
-                    <input type="hidden" name="slug" value={slug} />
-                    <input type="hidden" name="title" value={title} />
-                    <button
-                      type="submit"
-                      class="second"
-                      aria-label={`${active ? 'Withdraw' : 'Publish'} ${title}`}
-                    >
-                      {active ? 'Withdraw' : 'Publish'}
-                    </button>
-                  </Form>
+                  <FormButton
+                    action={active ? 'withdraw' : 'publish'}
+                    fields={{ slug, title }}
+                    kind="second"
+                    label={`${active ? 'Withdraw' : 'Publish'} ${title}`}
+                    words={active ? 'Withdraw' : 'Publish'}
+                  />
                 </span>
               </li>
             ))}
           </ul>
-          <ButtonLink kind="second" to={context.url(paths.newCollectionCard)}>
+          <ButtonLink kind="second" to={url('newCollectionCard')}>
             New card
           </ButtonLink>
         </Panel>

@@ -5,30 +5,22 @@ import { SmallFront } from '../../cards-table.js';
 import { codeIn, floorList, nextOf } from '../../floor-data.js';
 import { stepName } from '../../happenings.js';
 import { page, RedirectTo } from '../../page.js';
-import { paths } from '../../../web/paths.js';
 import { Status, statusWords } from '../../status.js';
 
 const nextWords = (card: Parameters<typeof nextOf>[0]): string => {
   const next = nextOf(card);
-  switch (next.kind) {
-    case 'start':
-      return stepName(next.step);
-    case 'done':
-      return `${stepName(next.step)}: running`;
-    case 'queue':
-    case 'nothing':
-      return '';
-  }
+  if (next.kind === 'start') return stepName(next.step);
+  return next.kind === 'done' ? `${stepName(next.step)}: running` : '';
 };
 
 export const floorPage = page({
-  path: paths.floor,
+  path: 'floor',
   may: 'floor.work',
   query: ['code'],
   load: async (context) => {
     const scanned = context.query('code');
     const code = codeIn(scanned);
-    if (code !== null) throw new RedirectTo(context.url(paths.floorCard, { code }));
+    if (code !== null) throw new RedirectTo(context.url('floorCard', { code }));
     return { scanned, ...(await floorList(context)) };
   },
   title: () => 'Floor',
@@ -56,7 +48,7 @@ export const floorPage = page({
           </li>
         ))}
       </ul>
-      <ButtonLink kind="second" to={url(paths.run)}>
+      <ButtonLink kind="second" to={url('run')}>
         Print today’s run
       </ButtonLink>
       {first.length === 0 ? (
@@ -73,7 +65,7 @@ export const floorPage = page({
                 cell: (card) => (
                   <>
                     <SmallFront card={card} owner={owners.get(card.org)} />{' '}
-                    <a href={url(paths.floorCard, { code: card.code })}>{card.code}</a>
+                    <a href={url('floorCard', { code: card.code })}>{card.code}</a>
                   </>
                 ),
               },

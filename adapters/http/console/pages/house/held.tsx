@@ -4,23 +4,21 @@ import { listAllCards } from '../../../../../application/cards/list-all-cards.js
 import { readAccount, readBalance } from '../../../../../application/organizations/read-accounts.js';
 import { codeFrom } from '../../../../../application/cards/read-cards.js';
 import { release } from '../../../../../domain/card.js';
-import { Instant } from '../../../../../domain/ids.js';
-import { Form, FormButton } from '../../../web/form.js';
+import { FormButton } from '../../../web/form.js';
 import { ButtonLink, Danger, Empty, PageHeading } from '../../../web/parts.js';
 import { Time } from '../../../web/time.js';
 import { addressee, SmallFront } from '../../cards-table.js';
 import { ownersOf } from '../../floor-data.js';
 import { confirmed, type HouseContext, page } from '../../page.js';
+import { partAfter } from '../../paging.js';
 import { CardLink } from '../../links.js';
-import { paths } from '../../../web/paths.js';
 import { reasonInWords } from '../../happenings.js';
 
-const perPage = 50;
 /** How many are looked through for the oldest: more have never waited at once. */
 const maxHeld = 1_000;
 
-/** The cards that have waited longest, from the one after `last` on. */
-const oldestHeld = async ({ deps }: HouseContext, last: string) => {
+/** The cards that have waited longest, from the one after `from` on. */
+const oldestHeld = async ({ deps, query }: HouseContext) => {
   const newestFirst = await listAllCards(deps.readModels, {
     limit: maxHeld,
     status: 'blocked',
@@ -29,22 +27,21 @@ const oldestHeld = async ({ deps }: HouseContext, last: string) => {
     startingAfter: null,
   });
   const cards = newestFirst.map(({ card }) => card).toReversed();
-  const from = cards.findIndex(({ code }) => code === last) + 1;
-  return { shown: cards.slice(from, from + perPage), more: cards.length > from + perPage };
+  return partAfter(cards, ({ code }) => code === query('from'));
 };
 
 export const heldPage = page({
-  path: paths.held,
+  path: 'held',
   may: 'cards.release',
   query: ['from', 'done'],
   load: async (context) => {
-    const { shown, more } = await oldestHeld(context, context.query('from'));
     const { deps } = context;
+    const { shown, last } = await oldestHeld(context);
     const owners = await ownersOf(shown, async (org) => ({
       ...(await readAccount(deps, org)),
       balance: await readBalance(deps, org),
     }));
-    return { shown, owners, last: more ? shown.at(-1)?.code : undefined };
+    return { shown, owners, last: last?.code };
   },
   title: () => 'Held cards',
   view: ({ shown, owners, last }, { url }) => (
@@ -66,16 +63,16 @@ export const heldPage = page({
               <p>
                 {reasonInWords(card.heldReason)}
                 <span class="under">
-                  {addressee(card)} · since <Time at={Instant.parse(card.pendingSince)} />
+                  {addressee(card)} · since <Time at={card.pendingSince} />
                 </span>
               </p>
               <div class="actions">
-                <Form action="release">
-                  <input type="hidden" name="card" value={card.code} />
-                  <button type="submit" aria-label={`Release ${card.code}`}>
-                    Release
-                  </button>
-                </Form>
+                <FormButton
+                  action="release"
+                  fields={{ card: card.code }}
+                  label={`Release ${card.code}`}
+                  words="Release"
+                />
                 <span class="quiet small">
                   Spends 1 of {owner?.balance.toLocaleString('en-US')} credits of {owner?.name}. What the pen
                   can’t write, or the card has no room for, is left out: the sheets say what to finish by
@@ -91,20 +88,23 @@ export const heldPage = page({
         })
       )}
       {last === undefined ? null : (
-        <ButtonLink kind="second" to={url(paths.held, {}, { from: last })}>
+        <ButtonLink kind="second" to={url('held', {}, { from: last })}>
           Newer
         </ButtonLink>
       )}
     </>
   ),
   actions: {
-    release: confirmed<HouseContext>('cards.release', 'cardReleased', async ({ deps, by }, sent) => {
+    release: confirmed<HouseContext>('cardReleased', async ({ deps, by }, sent) => {
       const card = { code: codeFrom(sent('card')), org: null };
       await releaseCard(deps, card, newCommand(deps, by, null), release);
     }),
-    cancel: confirmed<HouseContext>('cards.cancel', 'cardCancelled', async ({ deps, by }, sent) => {
-      const card = { code: codeFrom(sent('card')), org: null };
-      await cancelCard(deps, card, newCommand(deps, by, null));
-    }),
+    cancel: {
+      may: 'cards.cancel',
+      ...confirmed<HouseContext>('cardCancelled', async ({ deps, by }, sent) => {
+        const card = { code: codeFrom(sent('card')), org: null };
+        await cancelCard(deps, card, newCommand(deps, by, null));
+      }),
+    },
   },
 });

@@ -1,9 +1,4 @@
-import {
-  findFront,
-  pictureLimit,
-  saveFront,
-  uploadFront,
-} from '../../../../../application/organizations/fronts.js';
+import { findFront, saveFront, uploadFront } from '../../../../../application/organizations/fronts.js';
 import { house } from '../../../../../domain/members.js';
 import { collectionCards } from '../../../../../projections/catalogue.js';
 import { slugAndTitle } from '../../../operator/catalogue.js';
@@ -11,19 +6,18 @@ import { parseValues } from '../../../schema/read.js';
 import { Cover } from '../../../web/cover.js';
 import { Field, Form } from '../../../web/form.js';
 import { PageHeading, Panel } from '../../../web/parts.js';
-import { paths } from '../../../web/paths.js';
 import { nothingHere } from '../../admit.js';
-import { noPicture, PictureField, WaitingFront } from '../../front-parts.js';
-import { go, page } from '../../page.js';
+import { PictureField, uploading, WaitingFront } from '../../front-parts.js';
+import { go, type HouseContext, page } from '../../page.js';
 
 /** For a new card of the collection, and for another picture of one. */
 export const newCollectionCardPage = page({
-  path: paths.newCollectionCard,
+  path: 'newCollectionCard',
   may: 'catalogue.write',
   query: ['slug'],
-  load: async (context) => {
-    const slug = context.query('slug');
-    const row = slug === '' ? null : await context.deps.readModels.get(collectionCards, slug);
+  load: async ({ deps, query }) => {
+    const slug = query('slug');
+    const row = slug === '' ? null : await deps.readModels.get(collectionCards, slug);
     if (slug !== '' && row === null) throw nothingHere();
     return row?.document ?? null;
   },
@@ -31,7 +25,7 @@ export const newCollectionCardPage = page({
   view: (card, { url }) => (
     <>
       <PageHeading
-        above={['Catalogue', url(paths.catalogue)]}
+        above={['Catalogue', url('catalogue')]}
         here={card?.title ?? 'New'}
         title={card?.title ?? 'New card'}
       />
@@ -54,43 +48,33 @@ export const newCollectionCardPage = page({
     </>
   ),
   actions: {
-    upload: {
-      may: 'catalogue.write',
-      once: false,
-      // Browsers send it with its file.
-      run: () => Promise.reject(noPicture()),
-      fileLimit: pictureLimit,
-      upload: async ({ deps, url }, sent, { file, fileName }) => {
-        if (fileName === '') throw noPicture();
-        const { slug, title } = parseValues(slugAndTitle, { slug: sent('slug'), title: sent('title') });
-        const picture = await uploadFront(deps, house, title, file, slug);
-        return go(url(paths.newCollectionFront, { picture }));
-      },
-    },
+    upload: uploading(async ({ deps, url }: HouseContext, sent, file) => {
+      const { slug, title } = parseValues(slugAndTitle, { slug: sent('slug'), title: sent('title') });
+      return url('newCollectionFront', { picture: await uploadFront(deps, house, title, file, slug) });
+    }),
   },
 });
 
 export const newCollectionFrontPage = page({
-  path: paths.newCollectionFront,
+  path: 'newCollectionFront',
   may: 'catalogue.write',
-  load: async (context) => {
-    const found = await findFront(context.deps, house, context.params['picture'] ?? '');
+  load: async ({ deps, params }) => {
+    const found = await findFront(deps, house, params['picture'] ?? '');
     if (found === null) throw nothingHere();
     return found;
   },
   title: ({ name }) => name,
   view: ({ name, fronts }, { url }) => (
     <>
-      <PageHeading above={['Catalogue', url(paths.catalogue)]} title={name} />
+      <PageHeading above={['Catalogue', url('catalogue')]} title={name} />
       <WaitingFront fronts={fronts} save="Publish the card" />
     </>
   ),
   actions: {
     save: {
-      may: 'catalogue.write',
       run: async ({ deps, by, params, url }, sent) => {
         await saveFront(deps, by, house, params['picture'] ?? '', sent('fit'));
-        return go(url(paths.catalogue, {}, { done: 'catalogueChanged' }));
+        return go(url('catalogue', {}, { done: 'catalogueChanged' }));
       },
     },
   },

@@ -7,10 +7,9 @@ import { parseValues } from '../../../schema/read.js';
 import { Field, Form, Search } from '../../../web/form.js';
 import { Badge, Empty, Older, PageHeading, Panel, Table } from '../../../web/parts.js';
 import { Time } from '../../../web/time.js';
-import { linkShown } from '../../members-parts.js';
+import { linkShown } from '../../members.js';
 import { type HouseContext, page, pageAfter, type Sent } from '../../page.js';
 import { shownPart, wantedPart } from '../../paging.js';
-import { paths } from '../../../web/paths.js';
 
 /** Read before anything is made, so that a wrong address refuses all of it. */
 const ownerIn = (sent: Sent) =>
@@ -25,19 +24,19 @@ const make = async (context: HouseContext, sent: Sent) => {
   const { token, expires } = await inviteMember(deps, by, id, owner);
   return linkShown(context, {
     title: `The invitation of ${owner.name}`,
-    path: url(paths.join, { organization: id, invitation: token }),
-    ends: Date.parse(expires),
-    back: url(paths.home, { org: id }),
+    path: url('join', { organization: id, invitation: token }),
+    ends: expires,
+    back: url('home', { org: id }),
   });
 };
 
 export const organizationsPage = page({
-  path: paths.house,
+  path: 'house',
   may: 'organizations.manage',
   query: ['q', 'before', 'done'],
-  load: async (context) => {
-    const q = context.query('q');
-    const rows = await listOrganizations(context.deps, { name: q || null, ...wantedPart(context) });
+  load: async ({ deps, query }) => {
+    const q = query('q');
+    const rows = await listOrganizations(deps, { name: q || null, ...wantedPart(query) });
     return { q, ...shownPart(rows) };
   },
   title: () => 'Organizations',
@@ -59,7 +58,7 @@ export const organizationsPage = page({
               kind: 'head',
               cell: ({ id, name, suspendedAt }) => (
                 <>
-                  <a href={url(paths.home, { org: id })}>{name}</a>{' '}
+                  <a href={url('home', { org: id })}>{name}</a>{' '}
                   {suspendedAt === null ? null : <Badge tone="warn">Suspended</Badge>}
                   <span class="under mono">{id}</span>
                 </>
@@ -70,7 +69,7 @@ export const organizationsPage = page({
             {
               name: 'More',
               cell: ({ id, name }) => (
-                <a href={url(paths.credits, { org: id })} aria-label={`Add credits for ${name}`}>
+                <a href={url('credits', { org: id })} aria-label={`Add credits for ${name}`}>
                   Add credits
                 </a>
               ),
@@ -78,7 +77,7 @@ export const organizationsPage = page({
           ]}
         />
       )}
-      <Older to={last && url(paths.house, {}, { before: last.id, ...(q !== '' && { q }) })} />
+      <Older to={last && url('house', {}, { before: last.id, ...(q !== '' && { q }) })} />
       <Panel id="new" title="New organization">
         <Form action="make">
           <div class="beside">
@@ -96,10 +95,6 @@ export const organizationsPage = page({
     </>
   ),
   actions: {
-    make: {
-      may: 'organizations.manage',
-      again: (context) => pageAfter(context, 'linkMade'),
-      run: make,
-    },
+    make: { again: (context) => pageAfter(context, 'linkMade'), run: make },
   },
 });

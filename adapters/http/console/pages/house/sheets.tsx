@@ -10,7 +10,6 @@ import {
 import { today } from '../../../../../domain/calendar.js';
 import type { LinesResponse } from '../../../server/route.js';
 import { Empty, PageHeading } from '../../../web/parts.js';
-import { paths } from '../../../web/paths.js';
 import { cardOn } from '../../floor-data.js';
 import { PageRefusal } from '../../gates.js';
 import { filePage, type HouseContext, page } from '../../page.js';
@@ -20,14 +19,14 @@ const partIn = ({ deps, query, timeZone }: HouseContext): Promise<PartOfRun> =>
 
 /** The cards that are printed today, in parts. */
 export const runPage = page({
-  path: paths.run,
+  path: 'run',
   may: 'floor.work',
   query: ['after', 'to'],
   load: partIn,
   title: () => 'Today’s run',
   view: ({ codes, isLast }, { url, query }) => (
     <>
-      <PageHeading above={['Floor', url(paths.floor)]} title="Today’s run" />
+      <PageHeading above={['Floor', url('floor')]} title="Today’s run" />
       {codes.length === 0 ? (
         <Empty title="Nothing is to be printed">Cards come here on the day they are due.</Empty>
       ) : (
@@ -37,14 +36,11 @@ export const runPage = page({
             fronts, then all insides, then all envelopes, each by design and in the same order.
           </p>
           <p class="actions">
-            <a
-              class="button"
-              href={url(paths.runSheets, {}, { after: query('after'), to: codes.at(-1) ?? '' })}
-            >
+            <a class="button" href={url('runSheets', {}, { after: query('after'), to: codes.at(-1) ?? '' })}>
               Print the sheets
             </a>
             {isLast ? null : (
-              <a class="button second" href={url(paths.run, {}, { after: codes.at(-1) ?? '' })}>
+              <a class="button second" href={url('run', {}, { after: codes.at(-1) ?? '' })}>
                 Next part
               </a>
             )}
@@ -62,7 +58,7 @@ const pdf = ({ deps }: HouseContext, name: string, found: readonly Printable[]):
 });
 
 export const runSheetsPdf = filePage({
-  path: paths.runSheets,
+  path: 'runSheets',
   may: 'floor.work',
   query: ['after', 'to'],
   file: async (context) => pdf(context, 'run', await printables(context.deps, await partIn(context))),
@@ -73,7 +69,7 @@ export const runSheetsPdf = filePage({
  * not printed while its design is out of use.
  */
 export const sheetsPdf = filePage({
-  path: paths.sheets,
+  path: 'sheets',
   may: 'floor.work',
   file: async (context) => {
     const { card } = await cardOn(context);

@@ -1,12 +1,17 @@
-import { gone } from './gone.js';
-import { Instant } from '../../../domain/ids.js';
+import { changeRole, inviteMember, removeMember } from '../../../application/access/people.js';
+import { issueReset } from '../../../application/access/password-resets.js';
+import type { OrganizationId } from '../../../domain/ids.js';
 import type { Member } from '../../../domain/members.js';
 import type { Role } from '../../../domain/permissions.js';
+import { newMember, roleChange } from '../operator/people.js';
+import { parseValues } from '../schema/read.js';
 import { Choice, Field, Form, Submit } from '../web/form.js';
 import { Badge, ButtonLink, Panel } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import type { Url } from '../web/url.js';
-import type { Context, Outcome } from './page.js';
+import { idFrom } from './admit.js';
+import { gone } from './gone.js';
+import { confirmed, pageAfter, type Action, type Context, type KnownContext, type Outcome } from './page.js';
 
 export const roleMeans: Readonly<Record<Role, string>> = {
   owner: 'sends and cancels cards, manages keys, webhooks and settings, and invites people',
@@ -23,13 +28,12 @@ interface RowsProps {
   readonly context: Context;
 }
 
-interface MemberProps {
+interface MemberProps extends Pick<RowsProps, 'roles'> {
   readonly member: Member;
 }
 
-const ChangeRole = ({ member, roles }: MemberProps & Pick<RowsProps, 'roles'>) => (
-  <Form action="changeRole">
-    <input type="hidden" name="member" value={member.id} />
+const ChangeRole = ({ member, roles }: MemberProps) => (
+  <Form action="changeRole" fields={{ member: member.id }}>
     <fieldset>
       <legend>Role</legend>
       {roles.map((role) => (
@@ -45,9 +49,8 @@ const ChangeRole = ({ member, roles }: MemberProps & Pick<RowsProps, 'roles'>) =
   </Form>
 );
 
-const Remove = ({ member }: MemberProps) => (
-  <Form action="remove">
-    <input type="hidden" name="member" value={member.id} />
+const Remove = ({ member }: Pick<MemberProps, 'member'>) => (
+  <Form action="remove" fields={{ member: member.id }}>
     <p class="hint">
       {member.account === null
         ? 'The link of the invitation stops working.'
@@ -58,8 +61,7 @@ const Remove = ({ member }: MemberProps) => (
 );
 
 /** All members, each with the actions that are possible. */
-export const MemberRows = ({ members, roles, context }: RowsProps) => {
-  const { visitor } = context;
+export const MemberRows = ({ members, roles, context: { visitor } }: RowsProps) => {
   const owners = members.filter(({ role, account }) => role === 'owner' && account !== null);
   /** The last owner stays, and so does the visitor's own role. */
   const stays = (member: Member) => isSelf(member) || (owners.length === 1 && owners.includes(member));
@@ -86,8 +88,7 @@ export const MemberRows = ({ members, roles, context }: RowsProps) => {
               <summary>Change</summary>
               {stays(member) ? null : <ChangeRole member={member} roles={roles} />}
               {member.account === null ? null : (
-                <Form action="reset">
-                  <input type="hidden" name="member" value={member.id} />
+                <Form action="reset" fields={{ member: member.id }}>
                   <p class="hint">For a member who forgot the password: a link to choose a new one.</p>
                   <Submit kind="second">Create a password link</Submit>
                 </Form>
@@ -121,7 +122,7 @@ export const Invite = ({ roles }: Pick<RowsProps, 'roles'>) => (
 interface LinkProps {
   readonly title: string;
   readonly path: Url;
-  readonly ends: number;
+  readonly ends: string | number;
   readonly back: Url;
 }
 
@@ -136,8 +137,7 @@ export const linkShown = (
     <div class="narrow">
       <h1>{title}</h1>
       <p>
-        Pass it on yourself: the service sends no mail. It works once, until{' '}
-        <Time at={Instant.parse(new Date(ends).toISOString())} />.
+        Pass it on yourself: the service sends no mail. It works once, until <Time at={ends} />.
       </p>
       <p class="secret">
         <code>
@@ -149,3 +149,39 @@ export const linkShown = (
     </div>
   ),
 });
+
+/** Actions on the members of an organization, or of the house, on their page. */
+export const peopleActions = <C extends KnownContext>(
+  orgOf: (context: C) => OrganizationId,
+): Readonly<Record<string, Action<C>>> => {
+  const again = (context: C): Url => pageAfter(context, 'linkMade');
+  const shown = (context: C, title: string, path: Url, ends: string | number): Outcome =>
+    linkShown(context, { title, path, ends, back: context.url(context.path, context.params) });
+  return {
+    invite: {
+      again,
+      run: async (context, sent) => {
+        const { deps, by, url } = context;
+        const wanted = { email: sent('email'), name: sent('name'), role: sent('role') };
+        const organization = orgOf(context);
+        const { token, expires } = await inviteMember(deps, by, organization, parseValues(newMember, wanted));
+        return shown(context, 'The invitation', url('join', { organization, invitation: token }), expires);
+      },
+    },
+    reset: {
+      again,
+      run: async (context, sent) => {
+        const { deps, by, url } = context;
+        const { token, ends } = await issueReset(deps, by, orgOf(context), idFrom(sent('member')));
+        return shown(context, 'A link for a new password', url('reset', { link: token }), ends);
+      },
+    },
+    changeRole: confirmed<C>('roleChanged', async (context, sent) => {
+      const { role } = parseValues(roleChange, { role: sent('role') });
+      await changeRole(context.deps, context.by, orgOf(context), idFrom(sent('member')), role);
+    }),
+    remove: confirmed<C>('memberRemoved', (context, sent) =>
+      removeMember(context.deps, context.by, orgOf(context), idFrom(sent('member'))),
+    ),
+  };
+};

@@ -6,6 +6,7 @@ import { DomainError } from '../../../domain/errors.js';
 import { derivedUuid, type Uuid } from '../../../domain/ids.js';
 import { countCharacters } from '../../../domain/text.js';
 import { household } from '../server/caller.js';
+import { Field } from '../web/form.js';
 import type { Context } from './page.js';
 
 const minLength = 12;
@@ -16,7 +17,7 @@ const maxLength = 256;
  */
 export const judgedPerMinute = { address: 30, link: 10, account: 20, mailbox: triesPerMinute.mailbox };
 
-export interface ChosenPassword {
+interface ChosenPassword {
   readonly password: string;
   /** The field that holds it. */
   readonly field: string;
@@ -51,3 +52,26 @@ export const goodPassword = async (
   if (weakness !== null) throw refusal(weakness);
   return { password, param: field, network };
 };
+
+/** Tells the browser's password manager which account a password belongs to; it is hidden. */
+export const WhosePassword = ({ email }: { readonly email: string }) => (
+  <input type="text" name="username" autocomplete="username" value={email} readOnly hidden />
+);
+
+interface NewProps {
+  readonly name: string;
+  readonly label: string;
+  /** Other effects of setting it. */
+  readonly more?: string;
+}
+
+/** The field for a password that is chosen. */
+export const NewPassword = ({ name, label, more = '' }: NewProps) => (
+  <Field
+    name={name}
+    label={label}
+    type="password"
+    autocomplete="new-password"
+    hint={`At least ${minLength} characters, and hard to guess. ${more}`.trim()}
+  />
+);
