@@ -69,6 +69,6 @@ export const staffRoleOf = async (deps: Deps, visitor: SignedIn): Promise<Admitt
 };
 
 /** Throws NotAllowed. */
-export const assertMay = (role: Role, org: AdmittedOrg, need: Need): void => {
+export const assertMay = ({ role, org }: Admitted, need: Need): void => {
   if (need !== 'anyone' && need !== 'signed-in' && !may(role, need)) throw new NotAllowed(need, org);
 };

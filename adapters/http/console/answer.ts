@@ -1,51 +1,52 @@
+import { newCommand } from '../../../application/writing/commands.js';
 import { assertService } from '../../../application/writing/rehearsal.js';
 import { DomainError } from '../../../domain/errors.js';
-import type { Permission } from '../../../domain/permissions.js';
 import { retryAfter } from '../server/caller.js';
 import { ClientGone, statusOf } from '../server/errors.js';
 import type { LinesResponse, TextResponse } from '../server/route.js';
 import type { ShownRefusal } from '../web/form.js';
 import { contextOf, type PageRequest } from './context.js';
-import { assertMay, requireSignedIn, roleAt, staffRoleOf } from './admit.js';
+import { assertMay, requireSignedIn, roleAt, staffRoleOf, type AdmittedOrg } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
 import { drawn, placeIn, redirect, shownAfterForm, waiting, withPageHeaders } from './rendered.js';
 import { errorPage } from './error-page.js';
 import type { Here } from './frame.js';
 import { assertHost, assertSafeWay, assertSameOrigin, downloadsAtOnce, PageRefusal } from './gates.js';
-import type { Context, Outcome, Page, Sent } from './page.js';
+import type { Context, HouseContext, KnownContext, OrgContext, Outcome, Page, Sent } from './page.js';
 import { countForm, runOnce } from './run-once.js';
-import { actorOf, visitorOf, type SignedIn } from './visitor.js';
+import { actorOf, visitorOf } from './visitor.js';
 
-/** The context that a page's functions get, and the organization for its frame. */
+interface Inside {
+  readonly context: Context;
+  /** The organization for the frame. */
+  readonly here: Here | null;
+}
+
+/** The context that a page's functions get. A page of the house is there for the staff alone. */
 const admitted = async (
   request: PageRequest,
   context: Context,
   { path, may: need }: Pick<Page, 'path' | 'may'>,
-): Promise<{ readonly context: Context; readonly here: Here | null }> => {
+): Promise<Inside> => {
   if (need === 'anyone') return { context, here: null };
   const visitor = requireSignedIn(context.visitor);
-  const { requestId, traceparent } = context;
+  const { deps, params, requestId, traceparent } = context;
   const by = { actor: actorOf(visitor), requestId, traceparent };
   request.concerns({ visitor: by.actor });
-  const inside = { ...context, visitor, by } as Context;
-  if (!path.includes('/:org'))
-    return need === 'signed-in' ? { context: inside, here: null } : inHouse(inside, visitor, need);
-  const { role, org } = await roleAt(context.deps, visitor, context.params['org'] ?? '');
-  request.concerns({ org, visitor: by.actor });
-  assertMay(role, org, need);
-  const here = await placeIn(context.deps, { org, role });
-  return { context: { ...context, visitor, by, role, org } as Context, here };
-};
-
-/** A page of the house is for the staff: for others there is nothing. */
-const inHouse = async (
-  context: Context,
-  visitor: SignedIn,
-  need: Permission,
-): Promise<{ readonly context: Context; readonly here: Here }> => {
-  const { role, org } = await staffRoleOf(context.deps, visitor);
-  assertMay(role, org, need);
-  return { context: { ...context, role } as Context, here: { org, role, name: 'The house', isHouse: true } };
+  const commandIn = (org: AdmittedOrg | null) => () => newCommand(deps, by, org);
+  const known: KnownContext = { ...context, visitor, by, command: commandIn(null) };
+  if (path.includes('/:org')) {
+    const place = await roleAt(deps, visitor, params['org'] ?? '');
+    request.concerns({ org: place.org, visitor: by.actor });
+    assertMay(place, need);
+    const inside: OrgContext = { ...known, ...place, command: commandIn(place.org) };
+    return { context: inside, here: await placeIn(deps, place) };
+  }
+  if (need === 'signed-in') return { context: known, here: null };
+  const place = await staffRoleOf(deps, visitor);
+  assertMay(place, need);
+  const inside: HouseContext = { ...known, role: place.role };
+  return { context: inside, here: { ...place, name: 'The house', isHouse: true } };
 };
 
 const answered = (context: Context, here: Here | null, outcome: Outcome): TextResponse =>
@@ -141,7 +142,7 @@ const look = async (
 export const answer =
   (deps: ConsoleDeps, page: Page, isForm: boolean) =>
   async (request: PageRequest): Promise<TextResponse | LinesResponse> => {
-    let context = contextOf(deps, request, page, { kind: 'anonymous' });
+    let context = contextOf(deps, request, page);
     try {
       assertHost(request, context.origin);
       if (isForm) {

@@ -5,7 +5,7 @@ import { pathTo } from '../web/paths.js';
 import { pageUrl, placeOf } from '../web/url.js';
 import type { ConsoleDeps } from './deps.js';
 import type { Context, Page } from './page.js';
-import { browserIn, type Visitor } from './visitor.js';
+import { browserIn } from './visitor.js';
 
 export type PageRequest = HttpRequest<unknown, Readonly<Record<string, string>>, object>;
 
@@ -14,7 +14,6 @@ export const contextOf = (
   deps: ConsoleDeps,
   request: PageRequest,
   { path, query }: Pick<Page, 'path' | 'query'>,
-  visitor: Visitor,
 ): Context => {
   const { origin, prefix } = placeOf(deps.baseUrl());
   const sent: Readonly<Record<string, unknown>> = { ...request.query };
@@ -25,7 +24,7 @@ export const contextOf = (
   const given = query.map((name) => [name, valueOf(name)] as const).filter(([, value]) => value !== '');
   return {
     deps,
-    visitor,
+    visitor: { kind: 'anonymous' },
     path,
     params: request.params,
     query: valueOf,

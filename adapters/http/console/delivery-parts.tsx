@@ -3,7 +3,7 @@ import { listDeliveries, listEndpoints, type WebhookDeps } from '../../../applic
 import type { OrganizationId, Uuid } from '../../../domain/ids.js';
 import { may } from '../../../domain/permissions.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
-import { Form, Submit } from '../web/form.js';
+import { Form } from '../web/form.js';
 import { Badge, Table, type Column, type Tone } from '../web/parts.js';
 import { block } from '../web/prose.js';
 import { Time } from '../web/time.js';
@@ -87,15 +87,17 @@ export const DeliveriesTable = ({ deliveries, endpoints, org, mayRetry, to, leav
     name: 'Again',
     cell: (row) =>
       mayRetry && canRetry(row, endpoints) ? (
-        <Form action="retry" to={to?.(row)} fields={{ delivery: row.id }}>
-          <Submit kind="second">
-            Retry
-            <span class="hidden">
-              {' '}
-              {row.type} of {row.card}
-            </span>
-          </Submit>
-        </Form>
+        <Form
+          action="retry"
+          to={to?.(row)}
+          fields={{ delivery: row.id }}
+          kind="second"
+          button={
+            <>
+              Retry<span class="hidden"> {`${row.type} of ${row.card}`}</span>
+            </>
+          }
+        />
       ) : null,
   };
   return (

@@ -1,25 +1,24 @@
 import { may } from '../../../domain/permissions.js';
 import type { OrganizationDocument } from '../../../projections/organizations.js';
 import { Cover } from '../web/cover.js';
-import { Form, FormButton, Submit } from '../web/form.js';
+import { Form } from '../web/form.js';
 import { Older, Panel } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import type { OrgContext } from './page.js';
 import { partAfter } from './paging.js';
 
 export const Erase = ({ design }: { readonly design: string }) => (
-  <Form action="erase" fields={{ design }}>
+  <Form action="erase" fields={{ design }} kind="bad" button="Erase the picture">
     <p class="hint">
       Removes the picture within an hour, and archives the design. Its cards that are not in production are
       held, and their credits come back.
     </p>
-    <Submit kind="bad">Erase the picture</Submit>
   </Form>
 );
 
 /** For those who run the service. */
 export const Withdraw = ({ design }: { readonly design: string }) => (
-  <Form action="withdraw" fields={{ design }}>
+  <Form action="withdraw" fields={{ design }} kind="bad" button="Withdraw">
     <p class="field">
       <label for={`reason-${design}`}>Why it is withdrawn</label>
       <input id={`reason-${design}`} name="reason" required autocomplete="off" />
@@ -28,7 +27,6 @@ export const Withdraw = ({ design }: { readonly design: string }) => (
       The organization reads this. No card can be sent with the design; its cards that are not in production
       are held, and their credits come back.
     </p>
-    <Submit kind="bad">Withdraw</Submit>
   </Form>
 );
 
@@ -68,12 +66,12 @@ export const Withdrawn = ({
             </span>
             {mayWithdraw ? (
               <span class="end">
-                <FormButton
+                <Form
                   action="reinstate"
                   fields={{ design: id }}
                   kind="second"
                   label={`Put ${name} back into use`}
-                  words="Put back into use"
+                  button="Put back into use"
                 />
               </span>
             ) : null}

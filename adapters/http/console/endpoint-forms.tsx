@@ -1,18 +1,15 @@
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
-import { Field, Form, FormButton, type ShownRefusal, Submit } from '../web/form.js';
+import { Field, Form, type ShownRefusal } from '../web/form.js';
 import { Danger, Panel } from '../web/parts.js';
-import { Moment } from '../web/time.js';
 import { chosenEvents, EventChoices, VerifyExamples } from './endpoint-parts.js';
 import type { OrgContext } from './page.js';
-import { localTime } from './since.js';
-
-const day = 24 * 60 * 60 * 1000;
+import { Since } from './since.js';
 
 /** Frequent actions: test the endpoint, and enable it again. */
 export const FormsNow = ({ endpoint }: { readonly endpoint: Endpoint }) => (
   <div class="actions">
-    {endpoint.disabledReason === null ? null : <FormButton action="enable" words="Switch on" />}
-    <FormButton action="test" kind="second" words="Send a test" />
+    {endpoint.disabledReason === null ? null : <Form action="enable" button="Switch on" />}
+    <Form action="test" kind="second" button="Send a test" />
   </div>
 );
 
@@ -24,7 +21,6 @@ interface LaterProps {
 
 /** Rare actions, some of them irreversible. */
 export const FormsLater = ({ context, endpoint, refused }: LaterProps) => {
-  const { deps, timeZone } = context;
   const typed = refused?.action === 'change' ? refused.sent : null;
   return (
     <>
@@ -33,13 +29,12 @@ export const FormsLater = ({ context, endpoint, refused }: LaterProps) => {
           Sends every event since then that the endpoint has not accepted, also those from before it was
           registered.
         </p>
-        <Form action="replay">
-          <Moment name="since" label="Since" value={localTime(deps.clock.now() - day, timeZone)} />
-          <Submit kind="second">Replay</Submit>
+        <Form action="replay" kind="second" button="Replay">
+          <Since clock={context.deps.clock} />
         </Form>
       </Panel>
       <Panel id="change" title="Change">
-        <Form action="change">
+        <Form action="change" kind="second" button="Save">
           <Field
             name="description"
             label="Description"
@@ -47,17 +42,16 @@ export const FormsLater = ({ context, endpoint, refused }: LaterProps) => {
             value={typed?.('description') ?? endpoint.description ?? ''}
           />
           <EventChoices subscribed={typed === null ? endpoint.events : chosenEvents(typed)} />
-          <Submit kind="second">Save</Submit>
         </Form>
       </Panel>
       <VerifyExamples />
       <Danger label="Rotate the secret">
         <p>Makes a new secret, which is shown once. The old one also signs for 24 hours.</p>
-        <FormButton action="rotate" words="Rotate the secret" />
+        <Form action="rotate" button="Rotate the secret" />
       </Danger>
       <Danger label="Delete this endpoint">
         <p>Nothing more is sent to it, and what waits for it is dropped. This can’t be undone.</p>
-        <FormButton action="delete" words="Delete forever" />
+        <Form action="delete" button="Delete forever" />
       </Danger>
     </>
   );

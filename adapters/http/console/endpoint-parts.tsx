@@ -4,7 +4,7 @@ import type { Instant, Uuid } from '../../../domain/ids.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
 import { fileOf } from '../web/files.js';
-import { FormButton, Group } from '../web/form.js';
+import { Form, Group } from '../web/form.js';
 import { Badge, ButtonLink, PageHeading, Panel } from '../web/parts.js';
 import { block, type Html } from '../web/prose.js';
 import type { Url } from '../web/url.js';
@@ -145,7 +145,7 @@ export const TestResult = ({ result, endpoint, back }: ResultProps) => {
         <a class="button" href={back}>
           Back
         </a>
-        <FormButton action="test" to={back} kind="second" words="Send another" />
+        <Form action="test" to={back} kind="second" button="Send another" />
       </div>
     </div>
   );

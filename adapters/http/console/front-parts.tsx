@@ -84,7 +84,7 @@ const Way = ({ fit, fronts }: { readonly fit: Fit } & Pick<UploadedFront, 'front
 /** A picture that was uploaded as it would be printed, in each way, to be saved by one button. */
 export const WaitingFront = ({ fronts, save }: Pick<UploadedFront, 'fronts'> & { readonly save: string }) => (
   <>
-    <Form action="save">
+    <Form action="save" button={save}>
       <Group name="fit" legend="The front, as it will be printed" hint="What is dark is cut off.">
         <ul class="covers">
           {fits.map((fit) => (
@@ -92,7 +92,6 @@ export const WaitingFront = ({ fronts, save }: Pick<UploadedFront, 'fronts'> & {
           ))}
         </ul>
       </Group>
-      <button type="submit">{save}</button>
     </Form>
     <p class="quiet">The picture is kept for 30 minutes unless you save it.</p>
   </>

@@ -1,4 +1,3 @@
-import { newCommand } from '../../../application/writing/commands.js';
 import { listHookCalls, readHook } from '../../../application/hooks/hooks.js';
 import { previewHook, type HookPreview } from '../../../application/hooks/fire-hook.js';
 import { readDesigns } from '../../../application/organizations/read-accounts.js';
@@ -74,8 +73,8 @@ const payloadIn = ({ payload }: Draft): JsonObject => {
 
 /** Previews a call with the draft's payload. Throws the refusal of an invalid draft. */
 export const previewOf = async (context: OrgContext, draft: Draft): Promise<HookPreview> => {
-  const { deps, org, by } = context;
+  const { deps, org, command } = context;
   const settings = { org, ...settingsFrom(draft) };
   const request = readHookPayload(payloadIn(draft));
-  return previewHook(deps, hookIdIn(context), settings, request, newCommand(deps, by, org));
+  return previewHook(deps, hookIdIn(context), settings, request, command());
 };

@@ -5,7 +5,7 @@ import type { Member } from '../../../domain/members.js';
 import type { Role } from '../../../domain/permissions.js';
 import { newMember, roleChange } from '../operator/people.js';
 import { parseValues } from '../schema/read.js';
-import { Choice, Field, Form, Submit } from '../web/form.js';
+import { Choice, Field, Form } from '../web/form.js';
 import { Badge, ButtonLink, Panel } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import type { Url } from '../web/url.js';
@@ -33,7 +33,7 @@ interface MemberProps extends Pick<RowsProps, 'roles'> {
 }
 
 const ChangeRole = ({ member, roles }: MemberProps) => (
-  <Form action="changeRole" fields={{ member: member.id }}>
+  <Form action="changeRole" fields={{ member: member.id }} kind="second" button="Change the role">
     <fieldset>
       <legend>Role</legend>
       {roles.map((role) => (
@@ -45,18 +45,21 @@ const ChangeRole = ({ member, roles }: MemberProps) => (
         </label>
       ))}
     </fieldset>
-    <Submit kind="second">Change the role</Submit>
   </Form>
 );
 
 const Remove = ({ member }: Pick<MemberProps, 'member'>) => (
-  <Form action="remove" fields={{ member: member.id }}>
+  <Form
+    action="remove"
+    fields={{ member: member.id }}
+    kind="bad"
+    button={member.account === null ? 'Withdraw the invitation' : 'Remove'}
+  >
     <p class="hint">
       {member.account === null
         ? 'The link of the invitation stops working.'
         : 'They lose access within 5 seconds.'}
     </p>
-    <Submit kind="bad">{member.account === null ? 'Withdraw the invitation' : 'Remove'}</Submit>
   </Form>
 );
 
@@ -88,9 +91,13 @@ export const MemberRows = ({ members, roles, context: { visitor } }: RowsProps) 
               <summary>Change</summary>
               {stays(member) ? null : <ChangeRole member={member} roles={roles} />}
               {member.account === null ? null : (
-                <Form action="reset" fields={{ member: member.id }}>
+                <Form
+                  action="reset"
+                  fields={{ member: member.id }}
+                  kind="second"
+                  button="Create a password link"
+                >
                   <p class="hint">For a member who forgot the password: a link to choose a new one.</p>
-                  <Submit kind="second">Create a password link</Submit>
                 </Form>
               )}
               {stays(member) ? null : <Remove member={member} />}
@@ -104,7 +111,7 @@ export const MemberRows = ({ members, roles, context: { visitor } }: RowsProps) 
 
 export const Invite = ({ roles }: Pick<RowsProps, 'roles'>) => (
   <Panel id="invite" title="Invite a member">
-    <Form action="invite">
+    <Form action="invite" button="Create invitation">
       <Field name="email" label="E-mail" type="email" />
       <Field name="name" label="Name" />
       <Choice
@@ -114,7 +121,6 @@ export const Invite = ({ roles }: Pick<RowsProps, 'roles'>) => (
         options={roles.map((role) => ({ value: role, name: `${role}: ${roleMeans[role]}` }))}
       />
       <p class="hint">The service sends no mail: the link is shown to you once, and you pass it on.</p>
-      <button type="submit">Create invitation</button>
     </Form>
   </Panel>
 );

@@ -3,7 +3,7 @@ import type { ListedEndpoint } from '../../../application/webhooks/webhooks.js';
 import type { Instant, Uuid } from '../../../domain/ids.js';
 import type { CardDocument } from '../../../projections/cards.js';
 import type { OrganizationDocument } from '../../../projections/organizations.js';
-import { FormButton } from '../web/form.js';
+import { Form } from '../web/form.js';
 import { Badge, Panel } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import { addressee, SmallFront } from './cards-table.js';
@@ -60,10 +60,10 @@ export const NeedsYou = ({ held, failing, since, dead, mayManage, owner, context
                 Deliveries
               </a>
               {mayManage ? (
-                <FormButton
+                <Form
                   action="enable"
                   to={url('endpoint', { org, endpoint: endpoint.id })}
-                  words="Switch on"
+                  button="Switch on"
                 />
               ) : null}
             </span>

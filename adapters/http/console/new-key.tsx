@@ -44,7 +44,7 @@ export const NewKey = ({ refused }: { readonly refused: ShownRefusal | null }) =
   const isChosen = (scope: Scope): boolean =>
     refused === null ? usual.has(scope) : refused.sent(scope) !== '';
   return (
-    <Form action="make">
+    <Form action="make" button="Create key">
       <Field
         name="label"
         label="Label"
@@ -68,7 +68,6 @@ export const NewKey = ({ refused }: { readonly refused: ShownRefusal | null }) =
         hint="Leave it empty for the default limit."
         required={false}
       />
-      <button type="submit">Create key</button>
     </Form>
   );
 };

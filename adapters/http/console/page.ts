@@ -1,7 +1,8 @@
 import { NamedError } from '../../../domain/errors.js';
 import type { Initiator } from '../../../application/writing/commands.js';
+import type { Command } from '../../../domain/events.js';
 import type { Role } from '../../../domain/permissions.js';
-import type { Front } from '../../../domain/artwork.js';
+import type { Linked } from '../web/document.js';
 import type { Html } from '../web/prose.js';
 import type { ShownRefusal } from '../web/form.js';
 import type { Texts, Url } from '../web/url.js';
@@ -45,6 +46,8 @@ export interface Context<Who extends Visitor = Visitor> extends Visit {
 /** A context of a visitor who is signed in. */
 export interface KnownContext extends Context<SignedIn> {
   readonly by: Initiator;
+  /** A new command of the visitor, about the organization of the page. */
+  readonly command: () => Command;
 }
 
 /** A context inside the house, where the service is run. */
@@ -112,12 +115,6 @@ export const confirmed = <C extends Context = OrgContext>(
   },
 });
 
-/** The sentence and the front of a card that other services show where a public page is linked to. */
-export interface Linked {
-  readonly description: string;
-  readonly front: Front | null;
-}
-
 interface Definition<N extends Need, Name extends PageName, Data> {
   readonly path: Name;
   readonly may: N;
@@ -136,9 +133,9 @@ interface Definition<N extends Need, Name extends PageName, Data> {
 
 export interface Shown {
   readonly title: string;
-  readonly linked: Linked | undefined;
   readonly body: Html;
-  readonly within: Admitted | undefined;
+  readonly linked?: Linked | undefined;
+  readonly within?: Admitted | undefined;
 }
 
 /** A page of any kind, for the table and the gate. */

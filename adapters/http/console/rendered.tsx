@@ -1,18 +1,17 @@
 import { readAccount } from '../../../application/organizations/read-accounts.js';
 import type { LinesResponse, TextResponse } from '../server/route.js';
-import { documentOf, pageHeaders, type LinkPreview } from '../web/document.js';
+import { documentOf, pageHeaders, type Linked, type LinkPreview } from '../web/document.js';
 import { RefusedForms, type ShownRefusal } from '../web/form.js';
 import { WithLabels } from '../web/labels.js';
 import { WithNotice } from '../web/parts.js';
 import { pathOfPicture } from '../web/pictures.js';
-import type { Html } from '../web/prose.js';
 import { placeOf } from '../web/url.js';
 import { WithVisit } from '../web/visit.js';
 import type { Admitted } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
 import { Frame, type Here } from './frame.js';
 import { noticeOf } from './notice.js';
-import type { Context, Linked, Page } from './page.js';
+import type { Context, Page, Shown } from './page.js';
 
 /** The organization as the frame names it. */
 export const placeIn = async (deps: ConsoleDeps, { org, role }: Admitted): Promise<Here> => ({
@@ -40,7 +39,7 @@ export const drawn = async (
 export const shownAfterForm = (
   context: Context,
   here: Here | null,
-  { title, body }: Titled,
+  { title, body }: Shown,
   status = 200,
 ): TextResponse => {
   const labelled = (
@@ -52,12 +51,6 @@ export const shownAfterForm = (
 };
 
 const htmlType = 'text/html; charset=utf-8';
-
-interface Titled {
-  readonly title: string;
-  readonly body: Html;
-  readonly linked?: Linked | undefined;
-}
 
 const linkPreviewOf = (
   { origin, self, url }: Context,
@@ -74,7 +67,7 @@ const linkPreviewOf = (
 export const shown = (
   context: Context,
   here: Here | null,
-  { title, body, linked }: Titled,
+  { title, body, linked }: Shown,
   status = 200,
 ): TextResponse => ({
   status,

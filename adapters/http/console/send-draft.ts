@@ -3,7 +3,6 @@ import {
   type CardDraft,
   type SendRequest,
 } from '../../../application/cards/place-order.js';
-import { newCommand } from '../../../application/writing/commands.js';
 import { emailIn } from '../../../domain/email.js';
 import { Uuid } from '../../../domain/ids.js';
 import { contacts, type ContactDocument } from '../../../projections/contacts.js';
@@ -70,12 +69,12 @@ export const cardFrom = async (context: OrgContext, draft: Draft): Promise<CardD
 
 /** A send by the visitor who filled in the form: however often the form is sent, it makes one card. */
 export const requestFrom = async (
-  { deps, by, org }: OrgContext,
+  { deps, by, org, command }: OrgContext,
   draft: Draft,
   form: string,
 ): Promise<Omit<SendRequest, 'draft'>> => ({
   org,
-  command: newCommand(deps, by, org),
+  command: command(),
   source: { kind: 'console', id: by.actor.id ?? '' },
   idempotency: await hashedIdempotency(deps.personalKeys, org, `console:${form}`, JSON.stringify(draft)),
 });

@@ -22,25 +22,6 @@ import { recordedPage } from './recorded.js';
 import { referencePage } from './reference.js';
 import { entriesOf } from './search.js';
 
-/** All pages of the documentation, each made when it is first asked for. */
-export interface Pages {
-  readonly context: Context;
-  readonly has: (path: string) => boolean;
-  readonly at: (path: string) => DocsPage;
-  /** The search index. */
-  readonly entries: () => Promise<readonly Indexed[]>;
-}
-
-const contextOf = (routes: readonly Route[], baseUrl: string, publicUrl: string): Context => {
-  const groups = groupsOf(routes);
-  return {
-    baseUrl,
-    customersAt: groups.customers.length === 0 ? publicUrl : null,
-    hasConsole: routes.some(({ path }) => path === '/console'),
-    ...groups,
-  };
-};
-
 type Maker = readonly [path: string, make: () => DocsPage];
 
 const makersOf = (context: Context): ReadonlyMap<string, () => DocsPage> => {
@@ -72,11 +53,18 @@ const makersOf = (context: Context): ReadonlyMap<string, () => DocsPage> => {
 };
 
 /**
- * The pages about a table of routes, on a service that is at `baseUrl`. Without customers' pages, the
- * operators' begin with the page about operators; customers' pages are at `publicUrl`.
+ * The pages about a table of routes, on a service that is at `baseUrl`, each made when it is asked for.
+ * Without customers' pages, the operators' begin with the page about operators; customers' pages are at
+ * `publicUrl`.
  */
-export const pagesOf = (routes: readonly Route[], baseUrl: string, publicUrl: string): Pages => {
-  const context = contextOf(routes, baseUrl, publicUrl);
+export const pagesOf = (routes: readonly Route[], baseUrl: string, publicUrl: string) => {
+  const groups = groupsOf(routes);
+  const context: Context = {
+    baseUrl,
+    customersAt: groups.customers.length === 0 ? publicUrl : null,
+    hasConsole: routes.some(({ path }) => path === '/console'),
+    ...groups,
+  };
   const makers = makersOf(context);
   const at = (path: string): DocsPage => {
     const make = makers.get(
@@ -88,9 +76,10 @@ export const pagesOf = (routes: readonly Route[], baseUrl: string, publicUrl: st
   let known: Promise<readonly Indexed[]> | null = null;
   return {
     context,
-    has: (path) => makers.has(path) || path === homePlace.path || path === searchPath,
+    has: (path: string): boolean => makers.has(path) || path === homePlace.path || path === searchPath,
     at,
-    entries: () =>
+    /** The search index. */
+    entries: (): Promise<readonly Indexed[]> =>
       (known ??= entriesOf([...makers.values()])
         .then(indexed)
         .catch((error: unknown) => {
@@ -100,3 +89,5 @@ export const pagesOf = (routes: readonly Route[], baseUrl: string, publicUrl: st
         })),
   };
 };
+
+export type Pages = ReturnType<typeof pagesOf>;

@@ -67,13 +67,7 @@ const listOf = ({ context }: Pages): string => {
   return ['# Handwritten Card Service', '', `> ${homePlace.about}`, ...lines, ''].join('\n');
 };
 
-export interface Drawn {
-  /** Documents that are the same for every reader, by path; each is made when it is first asked for. */
-  readonly document: (path: string) => Promise<SharedDocument>;
-  readonly search: (query: string) => Promise<TextResponse>;
-}
-
-export const drawn = (routes: readonly Route[], baseUrl: string, publicUrl: string): Drawn => {
+export const drawn = (routes: readonly Route[], baseUrl: string, publicUrl: string) => {
   const pages = pagesOf(routes, baseUrl, publicUrl);
   const made = new Map<string, SharedDocument>();
   const { prefix } = placeOf(baseUrl);
@@ -91,14 +85,17 @@ export const drawn = (routes: readonly Route[], baseUrl: string, publicUrl: stri
       : sharedDocument(htmlType, htmlOf(pages.at(path), pages), headers);
   };
   return {
-    document: async (path) => {
+    /** A document that is the same for every reader; it is made when it is first asked for. */
+    document: async (path: string): Promise<SharedDocument> => {
       const document = made.get(path) ?? (await make(path));
       made.set(path, document);
       return document;
     },
-    search: async (query) => {
+    search: async (query: string): Promise<TextResponse> => {
       const page = searchPage(await pages.entries(), query, pages.context);
       return { type: htmlType, text: htmlOf(page, pages, query), headers };
     },
   };
 };
+
+export type Drawn = ReturnType<typeof drawn>;

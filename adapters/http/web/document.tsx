@@ -1,6 +1,13 @@
+import type { Front } from '../../../domain/artwork.js';
 import { render } from 'preact-render-to-string';
 import { assetUrl, type ModuleName, type StyleName } from './assets.js';
 import type { Html } from './prose.js';
+
+/** The sentence and the front of a card that other services show where a public page is linked to. */
+export interface Linked {
+  readonly description: string;
+  readonly front: Front | null;
+}
 
 /** The preview of a page that other services show where it is linked to. */
 export interface LinkPreview {

@@ -54,20 +54,32 @@ interface FormProps {
   readonly hasFile?: boolean;
   /** Fields that nothing shows. */
   readonly fields?: Readonly<Record<string, string>>;
-  readonly children: ComponentChildren;
+  /** The words of its button. Left out if its content has buttons of its own. */
+  readonly button?: Html;
+  /** The kind of its button. `second`: beside a more important one; `bad`: for irreversible actions. */
+  readonly kind?: 'second' | 'bad' | undefined;
+  /** The words of its button for those who don't see what is around it. */
+  readonly label?: string;
+  readonly children?: ComponentChildren;
 }
 
 /** A form that is sent to a page. */
-export const Form = ({ action, id, to, hasFile = false, fields = {}, children }: FormProps) => {
+export const Form = ({ action, to, hasFile = false, button, kind, label, ...about }: FormProps) => {
   const { newForm } = useVisit();
+  const { id = newForm(), fields = {}, children } = about;
   return (
     <form method="post" action={to} enctype={hasFile ? 'multipart/form-data' : undefined} class="form">
       {action === undefined ? null : <input type="hidden" name="do" value={action} />}
-      <input type="hidden" name="form" value={id ?? newForm()} />
+      <input type="hidden" name="form" value={id} />
       {Object.entries(fields).map(([name, value]) => (
         <input type="hidden" name={name} value={value} />
       ))}
       <Actions.Provider value={action ?? ''}>{children}</Actions.Provider>
+      {button === undefined ? null : (
+        <button type="submit" class={kind} aria-label={label}>
+          {button}
+        </button>
+      )}
     </form>
   );
 };
@@ -161,39 +173,13 @@ export const Field = ({
   );
 };
 
-interface SubmitProps {
-  /** `second`: beside a more important button; `bad`: for irreversible actions. */
-  readonly kind: string;
-  readonly children: ComponentChildren;
-}
-
-export const Submit = ({ kind, children }: SubmitProps) => (
-  <button type="submit" class={kind}>
-    {children}
-  </button>
-);
-
-interface FormButtonProps extends Omit<FormProps, 'hasFile' | 'children'> {
-  readonly words: string;
-  /** Its words for those who don't see what is around it. */
-  readonly label?: string;
-  readonly kind?: SubmitProps['kind'];
-}
-
-/** A form that is a button alone. */
-export const FormButton = ({ words, label, kind, ...form }: FormButtonProps) => (
-  <Form {...form}>
-    <button type="submit" class={kind} aria-label={label}>
-      {words}
-    </button>
-  </Form>
-);
-
 /** Looks for something: a field alone, whose value becomes part of the address. */
 export const Search = (field: Omit<FieldProps, 'type'>) => (
   <form method="get" class="search" role="search">
     <Field {...field} type="search" />
-    <Submit kind="second">Find</Submit>
+    <button type="submit" class="second">
+      Find
+    </button>
   </form>
 );
 

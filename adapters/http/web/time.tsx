@@ -1,5 +1,4 @@
 import type { Milliseconds } from '../../../domain/ids.js';
-import { LabelledControl, useSent } from './form.js';
 import { useVisit } from './visit.js';
 
 /**
@@ -42,24 +41,3 @@ export const dayName = (day: string): string => {
 };
 
 export const Day = ({ day }: { readonly day: string }) => <time dateTime={day}>{dayName(day)}</time>;
-
-interface MomentProps {
-  readonly name: string;
-  readonly label: string;
-  /** As browsers write it: `2026-03-02T15:04`. */
-  readonly value: string;
-}
-
-/** A field for a day and a time. */
-export const Moment = ({ name, label, value: known }: MomentProps) => {
-  const { timeZone } = useVisit();
-  const value = useSent(name) || known;
-  return (
-    <LabelledControl
-      name={name}
-      label={label}
-      hint={timeZone.replaceAll('_', ' ')}
-      control={(facts) => <input {...facts} type="datetime-local" value={value} required />}
-    />
-  );
-};

@@ -1,13 +1,12 @@
 import { gone } from '../gone.js';
 import { steps } from '../../../../domain/card.js';
 import { cancelCard } from '../../../../application/cards/change-card.js';
-import { newCommand } from '../../../../application/writing/commands.js';
 import { readOrderPage } from '../../../../application/cards/card-record.js';
 import { findDesign } from '../../../../application/organizations/read-accounts.js';
 import { codeFrom } from '../../../../application/cards/read-cards.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { may } from '../../../../domain/permissions.js';
-import { FormButton } from '../../web/form.js';
+import { Form } from '../../web/form.js';
 import { Danger, Facts, PageHeading, Panel } from '../../web/parts.js';
 import { Day, Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
@@ -137,7 +136,7 @@ export const cardPage = page({
                 {card.status === 'blocked' ? 'Nothing was charged.' : '1 credit comes back.'} No webhook is
                 sent.
               </p>
-              <FormButton action="cancel" words="Cancel the card" />
+              <Form action="cancel" button="Cancel the card" />
             </Danger>
           ) : null}
         </div>
@@ -149,9 +148,9 @@ export const cardPage = page({
     cancel: {
       run: async (context) => {
         const { card, org, role } = await admittedCard(context);
-        assertMay(role, org, 'cards.cancel');
-        const { deps, by, url } = context;
-        await cancelCard(deps, { code: codeFrom(card.code), org }, newCommand(deps, by, org));
+        assertMay({ role, org }, 'cards.cancel');
+        const { deps, command, url } = context;
+        await cancelCard(deps, { code: codeFrom(card.code), org }, { ...command(), org });
         return go(url('card', { code: card.code }));
       },
     },

@@ -6,7 +6,7 @@ import {
   type FoundImport,
 } from '../../../../application/contacts/imports.js';
 import { csvOf, csvRows } from '../../server/csv.js';
-import { FormButton } from '../../web/form.js';
+import { Form } from '../../web/form.js';
 import { Badge, Facts, PageHeading, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { nothingHere } from '../admit.js';
@@ -115,7 +115,7 @@ export const contactImportPage = page({
             </p>
           ) : null}
         </section>
-        {status === 'running' ? <FormButton action="stop" kind="second" words="Stop the import" /> : null}
+        {status === 'running' ? <Form action="stop" kind="second" button="Stop the import" /> : null}
         {waiting.length === 0 ? null : (
           <>
             <h2>How the file was understood</h2>

@@ -1,5 +1,4 @@
 import { gone } from '../gone.js';
-import { newCommand } from '../../../../application/writing/commands.js';
 import { removeContact, replaceContact } from '../../../../application/contacts/save-contact.js';
 import { Uuid } from '../../../../domain/ids.js';
 import { may } from '../../../../domain/permissions.js';
@@ -55,10 +54,9 @@ export const contactPage = page({
         <div class="grid wide">
           <Panel id="record" title="The complete record">
             {isOpen ? (
-              <Form action="save">
+              <Form action="save" button="Save">
                 {seen}
                 <ContactFields details={details} />
-                <button type="submit">Save</button>
               </Form>
             ) : (
               <fieldset disabled>
@@ -81,9 +79,8 @@ export const contactPage = page({
                   Its details are erased for good. Its cards stay as they are; a contact that is saved later
                   with the same external id is a new one.
                 </p>
-                <Form action="remove">
+                <Form action="remove" button="Delete for good">
                   {seen}
-                  <button type="submit">Delete for good</button>
                 </Form>
               </Danger>
             ) : null}
@@ -94,18 +91,18 @@ export const contactPage = page({
   },
   actions: {
     save: confirmed('contactSaved', async (context, sent) => {
-      const { deps, by, org } = context;
+      const { deps, command, org } = context;
       const { id, details: known } = await loadContact(context);
       // Its stream is found by it, so it stays.
       const details = { ...contactFrom(sent, null), externalId: known?.externalId ?? null };
       const change = { details, seen: sent('seen') };
-      await replaceContact(deps, org, Uuid.parse(id), newCommand(deps, by, org), change);
+      await replaceContact(deps, org, Uuid.parse(id), command(), change);
     }),
     remove: {
       run: async (context, sent) => {
-        const { deps, by, org, url } = context;
+        const { deps, command, org, url } = context;
         const { id } = await loadContact(context);
-        await removeContact(deps, Uuid.parse(id), newCommand(deps, by, org), sent('seen'));
+        await removeContact(deps, Uuid.parse(id), command(), sent('seen'));
         return go(url('contacts', { org }, { done: 'contactDeleted' }));
       },
     },

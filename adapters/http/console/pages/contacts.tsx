@@ -1,5 +1,4 @@
 import { gone } from '../gone.js';
-import { newCommand } from '../../../../application/writing/commands.js';
 import { saveContactRecord } from '../../../../application/contacts/save-contact.js';
 import { CommandId, derivedUuid } from '../../../../domain/ids.js';
 import { listContacts } from '../../../../application/contacts/list-contacts.js';
@@ -83,7 +82,7 @@ export const contactsPage = page({
       <Older to={last && url('contacts', { org }, { before: last.id })} />
       {mayWrite ? (
         <Panel id="new-contact" title="New contact">
-          <Form action="make">
+          <Form action="make" button="Save the contact">
             <ContactFields details={null} />
             <Field
               name="external_id"
@@ -91,7 +90,6 @@ export const contactsPage = page({
               hint="Your own. A contact that has it already is replaced."
               required={false}
             />
-            <button type="submit">Save the contact</button>
           </Form>
         </Panel>
       ) : null}
@@ -99,11 +97,12 @@ export const contactsPage = page({
   ),
   actions: {
     make: {
-      run: async ({ deps, by, org, url }, sent) => {
+      run: async ({ deps, command, org, url }, sent) => {
         const details = contactFrom(sent, null);
         const id = CommandId.parse(derivedUuid('contact in the console', org, sent('form')));
-        const command = { ...newCommand(deps, by, org), id };
-        const { id: contact } = await saveContactRecord(deps, org, command, details, { once: true });
+        const { id: contact } = await saveContactRecord(deps, org, { ...command(), id }, details, {
+          once: true,
+        });
         return go(url('contact', { org, contact }, { done: 'contactSaved' }));
       },
     },

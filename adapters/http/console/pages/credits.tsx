@@ -78,7 +78,7 @@ export const creditsPage = page({
       </div>
       {mayAdd ? (
         <Panel id="add" title="Add credits">
-          <Form action="add">
+          <Form action="add" button="Add credits">
             <div class="beside">
               <Field name="amount" label="Amount" type="number" />
               <Field name="reference" label="Reference" required={false} />
@@ -87,7 +87,6 @@ export const creditsPage = page({
             <p class="hint">
               A reference, such as the number of an invoice, buys once: a repeat adds nothing.
             </p>
-            <button type="submit">Add credits</button>
           </Form>
         </Panel>
       ) : null}

@@ -10,15 +10,13 @@ import { may } from '../../../../domain/permissions.js';
 import { publicEventTypes } from '../../../../domain/public-events.js';
 import { Choice, Field, Form } from '../../web/form.js';
 import { Empty, Older } from '../../web/parts.js';
-import { Moment } from '../../web/time.js';
 import { DeliveriesTable, deliveryWord, endpointName, endpointsOf } from '../delivery-parts.js';
 import { Tabs } from '../tabs.js';
 import type { NoticeName } from '../notice.js';
 import { go, type OrgContext, page } from '../page.js';
 import { shownPart, wantedPart } from '../paging.js';
-import { localTime, readLocalTime } from '../since.js';
+import { Since, sinceIn } from '../since.js';
 
-const day = 24 * 60 * 60 * 1000;
 const filters = ['endpoint', 'status', 'type', 'card'] as const;
 
 const listLine = (base: string): string =>
@@ -66,7 +64,7 @@ export const deliveriesPage = page({
   },
   title: () => 'Deliveries',
   view: ({ filter, shown, last, endpoints, mayManage }, context, refused) => {
-    const { deps, org, role, url, timeZone, query } = context;
+    const { deps, org, role, url, query } = context;
     const isFiltered = Object.values(filter).some((value) => value !== null);
     const everyEndpoint = [...endpoints.values()].map((endpoint) => ({
       value: endpoint.id,
@@ -119,10 +117,9 @@ export const deliveriesPage = page({
               Makes every dead letter of an endpoint due now whose event occurred since then, each for one
               more attempt.
             </p>
-            <Form action="redrive">
+            <Form action="redrive" button="Send them again">
               <Choice name="to" label="Endpoint" value={filter.endpoint ?? ''} options={everyEndpoint} />
-              <Moment name="since" label="Since" value={localTime(deps.clock.now() - day, timeZone)} />
-              <button type="submit">Send them again</button>
+              <Since clock={deps.clock} />
             </Form>
           </details>
         ) : null}
@@ -139,7 +136,7 @@ export const deliveriesPage = page({
     redrive: {
       run: async (context, sent) => {
         const { deps, org, timeZone } = context;
-        const from = { time: readLocalTime(sent('since'), timeZone, 'since') };
+        const from = { time: sinceIn(sent, timeZone) };
         await redriveDeliveries(deps.webhooks, org, { from, to: null, endpoint: sent('to').toLowerCase() });
         return after(context, 'redriven');
       },

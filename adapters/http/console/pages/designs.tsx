@@ -12,7 +12,7 @@ import { withReason } from '../../operator/cards.js';
 import { newDesign } from '../../operator/customers.js';
 import { parseValues } from '../../schema/read.js';
 import { Cover } from '../../web/cover.js';
-import { Form, FormButton, Submit } from '../../web/form.js';
+import { Form } from '../../web/form.js';
 import { Badge, Empty, Older, PageHeading } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { Archived, Erase, perPage, Withdraw, Withdrawn } from '../design-parts.js';
@@ -79,12 +79,13 @@ export const designsPage = page({
                         <label for={`name-${id}`}>Name</label>
                         <input id={`name-${id}`} name="name" value={name} required autocomplete="off" />
                         <p class="actions">
-                          <Submit kind="second">Rename</Submit>
+                          <button type="submit" class="second">
+                            Rename
+                          </button>
                         </p>
                       </Form>
-                      <Form action="archive" fields={{ design: id }}>
+                      <Form action="archive" fields={{ design: id }} kind="bad" button="Archive">
                         <p class="hint">No card can be sent with an archived design. This can’t be undone.</p>
-                        <Submit kind="bad">Archive</Submit>
                       </Form>
                       {artwork === null ? null : <Erase design={id} />}
                     </>
@@ -115,12 +116,12 @@ export const designsPage = page({
                 {copied.has(slug) ? (
                   <Badge tone="good">Yours</Badge>
                 ) : mayChange ? (
-                  <FormButton
+                  <Form
                     action="copy"
                     fields={{ slug }}
                     kind="second"
                     label={`Save to yours: ${title}`}
-                    words="Save to yours"
+                    button="Save to yours"
                   />
                 ) : null}
               </li>

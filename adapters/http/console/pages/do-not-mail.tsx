@@ -4,7 +4,7 @@ import { listDoNotMail } from '../../../../application/organizations/operator-li
 import { may } from '../../../../domain/permissions.js';
 import { doNotMail } from '../../operator/customers.js';
 import { parseValues } from '../../schema/read.js';
-import { Field, Form, Submit } from '../../web/form.js';
+import { Field, Form } from '../../web/form.js';
 import { Empty, Older, Panel } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { confirmed, page } from '../page.js';
@@ -29,9 +29,8 @@ export const doNotMailPage = page({
       </p>
       {mayChange ? (
         <Panel id="add" title="Add an address">
-          <Form action="add">
+          <Form action="add" button="Add">
             <Field name="email" label="E-mail" type="email" />
-            <button type="submit">Add</button>
           </Form>
         </Panel>
       ) : null}
@@ -51,9 +50,8 @@ export const doNotMailPage = page({
                 {mayChange && email !== null ? (
                   <details class="end">
                     <summary>Remove</summary>
-                    <Form action="remove" fields={{ email }}>
+                    <Form action="remove" fields={{ email }} kind="bad" button="Take it off the list">
                       <p>Cards to {email} are made again from then on.</p>
-                      <Submit kind="bad">Take it off the list</Submit>
                     </Form>
                   </details>
                 ) : null}

@@ -1,4 +1,3 @@
-import { newCommand } from '../../../../application/writing/commands.js';
 import { offSince } from '../../../../application/webhooks/endpoints-off.js';
 import { replayEvents } from '../../../../application/webhooks/replay-events.js';
 import {
@@ -19,7 +18,7 @@ import { FormsLater, FormsNow } from '../endpoint-forms.js';
 import { chosenEvents, EndpointState, Health, SecretShown, TestResult } from '../endpoint-parts.js';
 import { confirmed, go, type OrgContext, page, pageAfter } from '../page.js';
 import type { Url } from '../../web/url.js';
-import { readLocalTime } from '../since.js';
+import { sinceIn } from '../since.js';
 
 const latest = 5;
 
@@ -98,25 +97,25 @@ export const endpointPage = page({
       },
     },
     enable: confirmed('enabled', (context) => {
-      const { deps, org, by } = context;
-      return enableEndpoint(deps.webhooks, org, idIn(context), newCommand(deps, by, org));
+      const { deps, org, command } = context;
+      return enableEndpoint(deps.webhooks, org, idIn(context), command());
     }),
     replay: confirmed('replayed', async (context, sent) => {
       const { deps, org, timeZone, signal } = context;
-      const since = { time: readLocalTime(sent('since'), timeZone, 'since') };
+      const since = { time: sinceIn(sent, timeZone) };
       const count = await replayEvents(deps.webhooks, org, idIn(context), since, signal);
       if (count === null) throw new ClientGone();
     }),
     change: confirmed('changed', async (context, sent) => {
-      const { deps, org, by } = context;
+      const { deps, org, command } = context;
       const wanted = readEndpointChange({ events: chosenEvents(sent), description: sent('description') });
-      await changeEndpoint(deps.webhooks, org, idIn(context), wanted, newCommand(deps, by, org));
+      await changeEndpoint(deps.webhooks, org, idIn(context), wanted, command());
     }),
     rotate: {
       again: (context) => pageAfter(context, 'rotated'),
       run: async (context) => {
-        const { deps, org, by } = context;
-        const secret = await rotateSecret(deps.webhooks, org, idIn(context), newCommand(deps, by, org));
+        const { deps, org, command } = context;
+        const secret = await rotateSecret(deps.webhooks, org, idIn(context), command());
         const body = (
           <SecretShown title="The secret is rotated" secret={secret} back={here(context)}>
             For 24 hours deliveries are signed with the old one, too: take both until then.
@@ -127,9 +126,9 @@ export const endpointPage = page({
     },
     delete: {
       run: async (context) => {
-        const { deps, org, by, url } = context;
+        const { deps, org, command, url } = context;
         const { endpoint } = await readEndpoint(deps.webhooks, org, idIn(context));
-        await deleteEndpoint(deps.webhooks, org, endpoint.id, newCommand(deps, by, org));
+        await deleteEndpoint(deps.webhooks, org, endpoint.id, command());
         return go(url('webhooks', { org }, { done: 'deleted' }));
       },
     },

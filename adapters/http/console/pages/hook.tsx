@@ -1,9 +1,8 @@
 import type { HookCall } from '../../../../application/ports/hook-calls.js';
-import { newCommand } from '../../../../application/writing/commands.js';
 import { readHook, removeHook, updateHook } from '../../../../application/hooks/hooks.js';
 import { newHook } from '../../operator/hooks.js';
 import { atField } from '../../schema/read.js';
-import { FormButton } from '../../web/form.js';
+import { Form } from '../../web/form.js';
 import { Badge, Danger, Empty, Older, PageHeading, Panel, Table, type Column } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import {
@@ -55,10 +54,10 @@ const HookHead = ({ data: { hook, mayManage }, context: { url, org } }: PartProp
         <Badge tone="good">On</Badge>
       )}
       {mayManage ? (
-        <FormButton
+        <Form
           action={hook.paused ? 'resume' : 'pause'}
           kind="second"
-          words={hook.paused ? 'Resume' : 'Pause'}
+          button={hook.paused ? 'Resume' : 'Pause'}
         />
       ) : null}
     </PageHeading>
@@ -116,7 +115,7 @@ const HookView = ({ data, context }: PartProps) => {
             Calls of its URL are refused from then on, and nothing brings it back: to stop it for a while,
             pause it. The cards that it sent stay, and so does the list of its calls.
           </p>
-          <FormButton action="delete" words="Delete forever" />
+          <Form action="delete" button="Delete forever" />
         </Danger>
       ) : null}
     </>
@@ -124,8 +123,8 @@ const HookView = ({ data, context }: PartProps) => {
 };
 
 const setPaused = (paused: boolean) => (context: OrgContext) => {
-  const { deps, by, org } = context;
-  return updateHook(deps, org, hookIdIn(context), { paused }, newCommand(deps, by, org));
+  const { deps, command, org } = context;
+  return updateHook(deps, org, hookIdIn(context), { paused }, command());
 };
 
 export const hookPage = page({
@@ -157,13 +156,13 @@ export const hookPage = page({
       },
     },
     save: confirmed('hookSaved', async (context, sent) => {
-      const { deps, by, org } = context;
+      const { deps, command, org } = context;
       const id = hookIdIn(context);
       const { design, ...rest } = settingsFrom(draftFrom(sent));
       // A design that was archived since is no reason to refuse other changes.
       const isOther = design !== (await readHook(deps, org, id)).design;
       try {
-        await updateHook(deps, org, id, { ...rest, ...(isOther && { design }) }, newCommand(deps, by, org));
+        await updateHook(deps, org, id, { ...rest, ...(isOther && { design }) }, command());
       } catch (error) {
         throw atField(newHook, error);
       }
@@ -172,8 +171,8 @@ export const hookPage = page({
     resume: confirmed('hookResumed', setPaused(false)),
     delete: {
       run: async (context) => {
-        const { deps, by, org, url } = context;
-        await removeHook(deps, org, hookIdIn(context), newCommand(deps, by, org));
+        const { deps, command, org, url } = context;
+        await removeHook(deps, org, hookIdIn(context), command());
         return go(url('hooks', { org }, { done: 'hookDeleted' }));
       },
     },

@@ -1,4 +1,3 @@
-import { newCommand } from '../../../../application/writing/commands.js';
 import { listHooks, makeHook, type ListedHook } from '../../../../application/hooks/hooks.js';
 import { may } from '../../../../domain/permissions.js';
 import { newHook } from '../../operator/hooks.js';
@@ -78,13 +77,12 @@ export const hooksPage = page({
       <Older to={last && url('hooks', { org }, { before: last.id })} />
       {mayManage ? (
         <Panel id="new-hook" title="New hook">
-          <Form action="make">
+          <Form action="make" button="Make the hook">
             <Field
               name="label"
               label="Label"
               hint="Which tool calls it. Its message, its signature and its design come next."
             />
-            <button type="submit">Make the hook</button>
           </Form>
         </Panel>
       ) : null}
@@ -93,10 +91,10 @@ export const hooksPage = page({
   actions: {
     make: {
       again: (context) => pageAfter(context, 'hookMade'),
-      run: async ({ deps, by, org, url }, sent) => {
+      run: async ({ deps, command, org, url }, sent) => {
         const { label } = parseValues(newHook, { label: sent('label') });
         const settings = { label, design: null, template: null, signedBy: null };
-        const { id, token } = await makeHook(deps, org, settings, newCommand(deps, by, org));
+        const { id, token } = await makeHook(deps, org, settings, command());
         const address = `${deps.baseUrl()}/api/v1/hooks/${token}`;
         return { kind: 'show', title: 'New hook', body: hookMade(address, url('hook', { org, id })) };
       },

@@ -22,7 +22,7 @@ export const importContactsPage = page({
     <>
       <PageHeading above={['Contacts', url('contacts', { org })]} here="Import" title="Import contacts" />
       <Panel id="file" title="A CSV file">
-        <Form action="import" hasFile>
+        <Form action="import" hasFile button="Import">
           <Field
             name="key"
             label="Key column"
@@ -35,7 +35,6 @@ export const importContactsPage = page({
             accept=".csv,text/csv"
             hint={`Its first line names the columns, as Excel, Google Contacts, Outlook, HubSpot, Salesforce, Mailchimp, Shopify, Klaviyo and WooCommerce name them. ${maxFileBytes / 1024 / 1024} MiB at most.`}
           />
-          <button type="submit">Import</button>
         </Form>
       </Panel>
       {imports.length === 0 ? null : (

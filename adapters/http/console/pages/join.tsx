@@ -5,7 +5,7 @@ import { OrganizationId, type Uuid } from '../../../../domain/ids.js';
 import { house, invitationIdOf, newAccountIdOf } from '../../../../domain/members.js';
 import { newMember } from '../../operator/people.js';
 import { parseValues } from '../../schema/read.js';
-import { Field, Form, Refusal, Submit } from '../../web/form.js';
+import { Field, Form, Refusal } from '../../web/form.js';
 import { Panel } from '../../web/parts.js';
 import { goodPassword, NewPassword, WhosePassword } from '../good-password.js';
 import { roleMeans } from '../members.js';
@@ -55,15 +55,14 @@ export const joinPage = page({
         <p class="quiet">
           It gives access to this organization only. Other accounts with this e-mail address stay as they are.
         </p>
-        <Form action="join">
+        <Form action="join" button="Join">
           <WhosePassword email={person.email} />
           <Field name="name" label="Your name" autocomplete="name" value={person.name} />
           <NewPassword name="password" label="Choose a password" />
-          <button type="submit">Join</button>
         </Form>
       </Panel>
       <Panel id="with" title="With an existing account">
-        <Form action="joinWith">
+        <Form action="joinWith" kind="second" button="Join with this account">
           <WhosePassword email={person.email} />
           <Field
             name="current"
@@ -71,7 +70,6 @@ export const joinPage = page({
             type="password"
             autocomplete="current-password"
           />
-          <Submit kind="second">Join with this account</Submit>
         </Form>
       </Panel>
     </div>

@@ -1,7 +1,7 @@
 import { createKey, revokeKey } from '../../../../application/organizations/administer.js';
 import { listKeys, type ListedKey } from '../../../../application/access/read-keys.js';
 import { may } from '../../../../domain/permissions.js';
-import { FormButton } from '../../web/form.js';
+import { Form } from '../../web/form.js';
 import { Badge, Empty, Older, Panel, Table, type Column } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
@@ -60,7 +60,7 @@ const columns: readonly Column<ShownKey>[] = [
             Calls with {label === null ? 'this key' : `“${label}”`} are refused from then on. This can’t be
             undone.
           </p>
-          <FormButton action="revoke" fields={{ key: id }} kind="bad" words="Revoke forever" />
+          <Form action="revoke" fields={{ key: id }} kind="bad" button="Revoke forever" />
         </details>
       ) : (
         <Badge tone="good">Works</Badge>

@@ -1,7 +1,7 @@
 import { hashOfNew, setPassword, signOutOthers } from '../../../../application/access/people.js';
 import { mailboxIdOf } from '../../../../domain/account.js';
 import { DomainError } from '../../../../domain/errors.js';
-import { Field, Form, FormButton } from '../../web/form.js';
+import { Field, Form } from '../../web/form.js';
 import { Badge, PageHeading, Panel } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { goodPassword, NewPassword, WhosePassword } from '../good-password.js';
@@ -31,11 +31,11 @@ export const mePage = page({
                     <span class="quiet">
                       last used <Time at={seen} />
                     </span>
-                    <FormButton
+                    <Form
                       action="signOutThere"
                       fields={{ session: id }}
                       kind="second"
-                      words="Sign out there"
+                      button="Sign out there"
                     />
                   </>
                 )}
@@ -44,17 +44,16 @@ export const mePage = page({
           ))}
         </ul>
         <div class="actions">
-          <FormButton action="signOut" words="Sign out" />
-          <FormButton action="signOutOthers" kind="second" words="Sign out everywhere else" />
+          <Form action="signOut" button="Sign out" />
+          <Form action="signOutOthers" kind="second" button="Sign out everywhere else" />
         </div>
       </Panel>
       {visitor.kind === 'operator' ? null : (
         <Panel id="password" title="Password">
-          <Form action="changePassword">
+          <Form action="changePassword" button="Change password">
             <WhosePassword email={visitor.email} />
             <Field name="password" label="Your password" type="password" autocomplete="current-password" />
             <NewPassword name="next" label="New password" more="Your other sessions end." />
-            <button type="submit">Change password</button>
           </Form>
         </Panel>
       )}

@@ -16,14 +16,13 @@ export const newDesignPage = page({
     <>
       <PageHeading above={['Designs', url('designs', { org })]} here="New" title="New design" />
       <section class="panel" aria-label="A picture">
-        <Form action="upload" hasFile>
+        <Form action="upload" hasFile button="Upload">
           <Field
             name="name"
             label="Name"
             hint="It becomes the default: the design of cards that name none."
           />
           <PictureField />
-          <button type="submit">Upload</button>
         </Form>
       </section>
     </>

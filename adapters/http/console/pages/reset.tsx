@@ -25,10 +25,9 @@ export const resetPage = page({
       <h1>Choose a new password</h1>
       <p>For {person.email}. Every session of this account ends.</p>
       <Refusal />
-      <Form action="reset">
+      <Form action="reset" button="Set password">
         <WhosePassword email={person.email} />
         <NewPassword name="password" label="New password" />
-        <button type="submit">Set password</button>
       </Form>
     </div>
   ),

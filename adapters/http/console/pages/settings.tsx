@@ -55,10 +55,9 @@ export const settingsPage = page({
         <Tabs org={org} role={role} of="Settings" here="Organization" />
         <Panel id="organization" title="Organization">
           {mayWrite ? (
-            <Form action="save">
+            <Form action="save" button="Save">
               <Field name="name" label="Name" value={name} />
               {facts}
-              <button type="submit">Save</button>
             </Form>
           ) : (
             <>

@@ -27,11 +27,10 @@ export const signInPage = page({
         </p>
       )}
       <Refusal />
-      <Form action="signIn">
+      <Form action="signIn" button="Sign in">
         <input type="hidden" name="to" value={refused?.sent('to') ?? to} />
         <Field name="email" label="E-mail" type="email" autocomplete="username" />
         <Field name="password" label="Password" type="password" autocomplete="current-password" />
-        <button type="submit">Sign in</button>
       </Form>
       <p class="quiet">
         Forgot your password? Ask an owner of your organization for a reset link. Operators get a sign-in link

@@ -1,9 +1,8 @@
-import { newCommand } from '../../../../application/writing/commands.js';
 import { offSince } from '../../../../application/webhooks/endpoints-off.js';
 import { listEndpoints, registerEndpoint } from '../../../../application/webhooks/webhooks.js';
 import { may } from '../../../../domain/permissions.js';
 import { readRegistration } from '../../api/webhooks.js';
-import { Field, Form, FormButton } from '../../web/form.js';
+import { Field, Form } from '../../web/form.js';
 import { Empty, Panel } from '../../web/parts.js';
 import {
   chosenEvents,
@@ -61,9 +60,9 @@ export const webhooksPage = page({
                   {mayManage ? (
                     <div class="actions end">
                       {endpoint.disabledReason === null ? null : (
-                        <FormButton action="enable" to={here} words="Switch on" />
+                        <Form action="enable" to={here} button="Switch on" />
                       )}
-                      <FormButton action="test" to={here} kind="second" words="Send a test" />
+                      <Form action="test" to={here} kind="second" button="Send a test" />
                     </div>
                   ) : null}
                 </li>
@@ -74,7 +73,7 @@ export const webhooksPage = page({
       )}
       {mayManage ? (
         <Panel id="register" title="Register an endpoint">
-          <Form action="register">
+          <Form action="register" button="Register">
             <Field name="url" label="URL" hint="https, and reachable on the public internet." />
             <Field
               name="description"
@@ -83,7 +82,6 @@ export const webhooksPage = page({
               required={false}
             />
             <EventChoices subscribed={refused === null ? [] : chosenEvents(refused.sent)} />
-            <button type="submit">Register</button>
           </Form>
         </Panel>
       ) : null}
@@ -93,14 +91,13 @@ export const webhooksPage = page({
   actions: {
     register: {
       again: (context) => pageAfter(context, 'registered'),
-      run: async ({ deps, org, by, url }, sent) => {
+      run: async ({ deps, org, command, url }, sent) => {
         const wanted = readRegistration({
           url: sent('url'),
           description: sent('description'),
           events: chosenEvents(sent),
         });
-        const command = newCommand(deps, by, org);
-        const { endpoint, secret } = await registerEndpoint(deps.webhooks, org, wanted, command);
+        const { endpoint, secret } = await registerEndpoint(deps.webhooks, org, wanted, command());
         const here = { org, endpoint: endpoint.id };
         if (secret === null) return go(url('endpoint', here, { done: 'registered' }));
         const body = (

@@ -50,40 +50,33 @@ const swap = (fresh: Document): void => {
   }
 };
 
-const refreshWith = async (policy: Policy): Promise<void> => {
+let policy: Policy | undefined;
+
+/** The one way from text to elements: pages of this service, asked for here and nowhere else. */
+const pageIn = (text: string): Document => {
+  const rules: Policy = { createHTML: (html) => html };
+  const policies = (window as { readonly trustedTypes?: Policies }).trustedTypes;
+  policy ??= policies?.createPolicy('console', rules) ?? rules;
+  return new DOMParser().parseFromString(policy.createHTML(text), 'text/html');
+};
+
+const refresh = async (): Promise<void> => {
   if (document.visibilityState !== 'visible') return;
   const response = await fetch(location.href, { cache: 'no-store' });
   // Redirected to the sign-in page: keep what is shown.
   if (!response.ok || response.redirected) return;
-  swap(new DOMParser().parseFromString(policy.createHTML(await response.text()), 'text/html'));
+  swap(pageIn(await response.text()));
 };
 
-/** The one way from text to elements: pages of this service, asked for here and nowhere else. */
-const policyOfPages = (): Policy => {
-  const rules: Policy = { createHTML: (text) => text };
-  const policies = (window as { readonly trustedTypes?: Policies }).trustedTypes;
-  return policies?.createPolicy('console', rules) ?? rules;
-};
-
-/** Fetches the page again and again, and updates its regions. */
-const keepFresh = (policy: Policy): void => {
-  // After a failure it tries again: the page stays unchanged meanwhile.
-  const again = (): void => {
-    setTimeout(
-      () =>
-        void refreshWith(policy)
-          .catch(() => undefined)
-          .then(again),
-      pause,
-    );
-  };
-  again();
+/** Fetches the page again and again, also after a failure, and updates its regions. */
+const keepFresh = (): void => {
+  setTimeout(() => void refresh().then(keepFresh, keepFresh), pause);
 };
 
 const typingPause = 300;
 
 /** Shows the preview of a form a moment after typing stops, as its button `preview` does. */
-const previewWhileTyping = (policy: Policy, form: HTMLFormElement): void => {
+const previewWhileTyping = (form: HTMLFormElement): void => {
   let timer = 0;
   let asked = 0;
   const show = async (): Promise<void> => {
@@ -93,8 +86,7 @@ const previewWhileTyping = (policy: Policy, form: HTMLFormElement): void => {
     fields.set('do', 'preview');
     const response = await fetch(location.href, { method: 'POST', body: fields });
     if (!response.ok || response.redirected) return;
-    const fresh = new DOMParser().parseFromString(policy.createHTML(await response.text()), 'text/html');
-    const next = fresh.getElementById('preview');
+    const next = pageIn(await response.text()).getElementById('preview');
     if (mine === asked && next !== null) document.getElementById('preview')?.replaceWith(next);
   };
   form.addEventListener('input', () => {
@@ -104,7 +96,7 @@ const previewWhileTyping = (policy: Policy, form: HTMLFormElement): void => {
 };
 
 /** Takes a file that is dropped on its form, and shows how much of it is uploaded. */
-const followUpload = (policy: Policy, form: HTMLFormElement): void => {
+const followUpload = (form: HTMLFormElement): void => {
   const field = form.querySelector<HTMLInputElement>('[type=file]');
   if (field === null) return;
   const hint = document.createElement('span');
@@ -131,11 +123,11 @@ const followUpload = (policy: Policy, form: HTMLFormElement): void => {
     });
     request.addEventListener('load', () => {
       if (request.status < 400) return location.assign(request.responseURL);
-      const fresh = new DOMParser().parseFromString(policy.createHTML(request.responseText), 'text/html');
+      const fresh = pageIn(request.responseText);
       const alert = fresh.querySelector<HTMLElement>('[autofocus]');
       alert?.removeAttribute('autofocus');
       document.body.replaceWith(document.adoptNode(fresh.body));
-      enhance(document.body, policy);
+      enhance(document.body);
       alert?.focus();
     });
     // Shows what the browser has to say.
@@ -145,18 +137,15 @@ const followUpload = (policy: Policy, form: HTMLFormElement): void => {
   });
 };
 
-const enhance = (within: ParentNode, known: Policy | null): void => {
+const enhance = (within: ParentNode): void => {
   addCopyButtons(within);
   const live = within.querySelector<HTMLFormElement>('.live form');
   const upload = within.querySelector<HTMLFormElement>('[enctype]');
-  const hasFreshRegions = within.querySelector('[data-refresh]') !== null;
-  if (live === null && upload === null && !hasFreshRegions) return;
-  const policy = known ?? policyOfPages();
-  if (live !== null) previewWhileTyping(policy, live);
-  if (upload !== null) followUpload(policy, upload);
-  if (hasFreshRegions && known === null) keepFresh(policy);
+  if (live !== null) previewWhileTyping(live);
+  if (upload !== null) followUpload(upload);
 };
 
-enhance(document, null);
+enhance(document);
+if (document.querySelector('[data-refresh]') !== null) keepFresh();
 
 export {};

@@ -9,7 +9,7 @@ import {
 } from '../../../../../application/organizations/operator-lists.js';
 import { handwritingName, slugAndTitle } from '../../../operator/catalogue.js';
 import { parseValues } from '../../../schema/read.js';
-import { Field, Form, FormButton, Submit } from '../../../web/form.js';
+import { Field, Form } from '../../../web/form.js';
 import { Badge, ButtonLink, PageHeading, Panel } from '../../../web/parts.js';
 import { confirmed, type HouseContext, page } from '../../page.js';
 
@@ -54,20 +54,19 @@ export const cataloguePage = page({
                   {name} {active ? <Badge tone="good">On offer</Badge> : <Badge tone="idle">Withdrawn</Badge>}
                 </span>
                 <span class="end">
-                  <FormButton
+                  <Form
                     action={active ? 'withdrawHand' : 'offerHand'}
                     fields={{ name }}
                     kind="second"
                     label={`${active ? 'Withdraw' : 'Offer'} ${name}`}
-                    words={active ? 'Withdraw' : 'Offer'}
+                    button={active ? 'Withdraw' : 'Offer'}
                   />
                 </span>
               </li>
             ))}
           </ul>
-          <Form action="offerHand">
+          <Form action="offerHand" kind="second" button="Offer it">
             <Field name="name" label="New handwriting" />
-            <Submit kind="second">Offer it</Submit>
           </Form>
         </Panel>
         <Panel id="cards" title="Collection">
@@ -86,12 +85,12 @@ export const cataloguePage = page({
                   >
                     Picture
                   </a>
-                  <FormButton
+                  <Form
                     action={active ? 'withdraw' : 'publish'}
                     fields={{ slug, title }}
                     kind="second"
                     label={`${active ? 'Withdraw' : 'Publish'} ${title}`}
-                    words={active ? 'Withdraw' : 'Publish'}
+                    button={active ? 'Withdraw' : 'Publish'}
                   />
                 </span>
               </li>

@@ -1,6 +1,5 @@
 import { gone } from '../../gone.js';
 import { changeCard } from '../../../../../application/cards/change-card.js';
-import { newCommand } from '../../../../../application/writing/commands.js';
 import { findDesign } from '../../../../../application/organizations/read-accounts.js';
 import { codeFrom } from '../../../../../application/cards/read-cards.js';
 import {
@@ -17,19 +16,19 @@ import { OrganizationId } from '../../../../../domain/ids.js';
 import { stepReport, withReason } from '../../../operator/cards.js';
 import { parseValues } from '../../../schema/read.js';
 import { Cover } from '../../../web/cover.js';
-import { Facts, PageHeading } from '../../../web/parts.js';
+import { Form } from '../../../web/form.js';
+import { Danger, Facts, PageHeading } from '../../../web/parts.js';
 import { Day } from '../../../web/time.js';
-import { cardOn, nextOf } from '../../floor-data.js';
-import { NextStep, WithReason } from '../../floor-parts.js';
+import { cardOn, nextOf, type Next } from '../../floor-data.js';
 import { nothingHere } from '../../admit.js';
 import { reasonInWords, stepName, stepState } from '../../happenings.js';
 import { go, type HouseContext, page, type Sent } from '../../page.js';
 import { Status } from '../../status.js';
 
 const change = async (context: HouseContext, decide: (state: Card) => CardEvent[], machine = '') => {
-  const { deps, by, params, url } = context;
+  const { deps, command, params, url } = context;
   const code = codeFrom(params['code'] ?? '');
-  await changeCard(deps, { code, org: null }, newCommand(deps, by, null), decide);
+  await changeCard(deps, { code, org: null }, command(), decide);
   return go(url('floorCard', { code }, machine === '' ? {} : { machine }));
 };
 
@@ -42,6 +41,59 @@ const report = (status: ReportedStatus) => (context: HouseContext, sent: Sent) =
 };
 
 const reasonIn = (sent: Sent): string => parseValues(withReason, { reason: sent('reason') }).reason;
+
+/** One large button for the next step. The machine stays in the form. */
+const NextStep = ({ next, machine }: { readonly next: Next; readonly machine: string }) => {
+  switch (next.kind) {
+    case 'nothing':
+      return <p class="note">Nothing is to be done with this card.</p>;
+    case 'queue':
+      return (
+        <Form>
+          <button type="submit" name="do" value="queue" class="huge">
+            Take it to the floor
+          </button>
+        </Form>
+      );
+    case 'start':
+    case 'done':
+      return (
+        <Form fields={{ step: next.step }}>
+          <button type="submit" name="do" value={next.kind} class="huge">
+            {next.kind === 'start' ? 'Start' : 'Done'}: {stepName(next.step)}
+          </button>
+          <p class="field">
+            <label for="machine">Machine</label>
+            <input id="machine" name="machine" value={machine} autocomplete="off" spellcheck={false} />
+          </p>
+          {next.kind === 'done' ? (
+            <button type="submit" name="do" value="failed" class="second">
+              It failed
+            </button>
+          ) : null}
+        </Form>
+      );
+  }
+};
+
+interface ReasonProps {
+  readonly action: 'hold' | 'fail';
+  readonly label: string;
+  readonly consequence: string;
+}
+
+/** Takes a card off the floor, with the reason. */
+const WithReason = ({ action, label, consequence }: ReasonProps) => (
+  <Danger label={label}>
+    <Form action={action} button={label}>
+      <p>{consequence}</p>
+      <p class="field">
+        <label for={`reason-${action}`}>Reason</label>
+        <input id={`reason-${action}`} name="reason" required autocomplete="off" />
+      </p>
+    </Form>
+  </Danger>
+);
 
 const canBeHeld = new Set(['pending', 'queued']);
 const canFail = new Set(['in_production', 'written', 'packed']);

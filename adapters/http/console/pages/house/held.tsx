@@ -1,10 +1,9 @@
 import { cancelCard, releaseCard } from '../../../../../application/cards/change-card.js';
-import { newCommand } from '../../../../../application/writing/commands.js';
 import { listAllCards } from '../../../../../application/cards/list-all-cards.js';
 import { readAccount, readBalance } from '../../../../../application/organizations/read-accounts.js';
 import { codeFrom } from '../../../../../application/cards/read-cards.js';
 import { release } from '../../../../../domain/card.js';
-import { FormButton } from '../../../web/form.js';
+import { Form } from '../../../web/form.js';
 import { ButtonLink, Danger, Empty, PageHeading } from '../../../web/parts.js';
 import { Time } from '../../../web/time.js';
 import { addressee, SmallFront } from '../../cards-table.js';
@@ -67,11 +66,11 @@ export const heldPage = page({
                 </span>
               </p>
               <div class="actions">
-                <FormButton
+                <Form
                   action="release"
                   fields={{ card: card.code }}
                   label={`Release ${card.code}`}
-                  words="Release"
+                  button="Release"
                 />
                 <span class="quiet small">
                   Spends 1 of {owner?.balance.toLocaleString('en-US')} credits of {owner?.name}. What the pen
@@ -81,7 +80,7 @@ export const heldPage = page({
               </div>
               <Danger label={`Cancel ${card.code}`}>
                 <p>Nothing was charged. This can’t be undone.</p>
-                <FormButton action="cancel" fields={{ card: card.code }} words="Cancel the card" />
+                <Form action="cancel" fields={{ card: card.code }} button="Cancel the card" />
               </Danger>
             </section>
           );
@@ -95,15 +94,15 @@ export const heldPage = page({
     </>
   ),
   actions: {
-    release: confirmed<HouseContext>('cardReleased', async ({ deps, by }, sent) => {
+    release: confirmed<HouseContext>('cardReleased', async ({ deps, command }, sent) => {
       const card = { code: codeFrom(sent('card')), org: null };
-      await releaseCard(deps, card, newCommand(deps, by, null), release);
+      await releaseCard(deps, card, command(), release);
     }),
     cancel: {
       may: 'cards.cancel',
-      ...confirmed<HouseContext>('cardCancelled', async ({ deps, by }, sent) => {
+      ...confirmed<HouseContext>('cardCancelled', async ({ deps, command }, sent) => {
         const card = { code: codeFrom(sent('card')), org: null };
-        await cancelCard(deps, card, newCommand(deps, by, null));
+        await cancelCard(deps, card, command());
       }),
     },
   },

@@ -31,11 +31,10 @@ export const newCollectionCardPage = page({
       />
       <div class="grid">
         <section class="panel" aria-label="A picture">
-          <Form action="upload" hasFile>
+          <Form action="upload" hasFile button="Upload">
             <Field name="title" label="Title" value={card?.title ?? ''} />
             <Field name="slug" label="Slug" hint="As in card:thank-you-botanical." value={card?.slug ?? ''} />
             <PictureField />
-            <button type="submit">Upload</button>
           </Form>
         </section>
         {card === null ? null : (

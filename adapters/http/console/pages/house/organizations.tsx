@@ -79,7 +79,7 @@ export const organizationsPage = page({
       )}
       <Older to={last && url('house', {}, { before: last.id, ...(q !== '' && { q }) })} />
       <Panel id="new" title="New organization">
-        <Form action="make">
+        <Form action="make" button="Create organization">
           <div class="beside">
             <Field name="name" label="Name" />
             <Field name="house_hand" label="House hand" required={false} />
@@ -89,7 +89,6 @@ export const organizationsPage = page({
             <Field name="email" label="E-mail" type="email" />
           </div>
           <p class="hint">The owner’s invitation is shown once, for you to pass on.</p>
-          <button type="submit">Create organization</button>
         </Form>
       </Panel>
     </>
