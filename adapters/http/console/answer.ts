@@ -49,7 +49,7 @@ const admitted = async (
   return { context: inside, here: { ...place, name: 'The house', isHouse: true } };
 };
 
-const answered = (context: Context, here: Here | null, outcome: Outcome): TextResponse =>
+const answered = ({ context, here }: Inside, outcome: Outcome): TextResponse =>
   outcome.kind === 'go' ? redirect(outcome.to, outcome.cookies) : shownAfterForm(context, here, outcome);
 
 const sentBy =
@@ -60,14 +60,14 @@ const sentBy =
 /** Statuses that explain more than that a form was refused. */
 const telling: ReadonlySet<number> = new Set([403, 409, 429, 503]);
 
-/** The page with its form again, and why that was refused. */
+/** The page with its form again, and why that was refused; throws any other error. */
 const refusedPage = async (
-  context: Context,
-  here: Here | null,
+  { context, here }: Inside,
   page: Page,
-  error: DomainError,
+  error: unknown,
   sent: Sent,
 ): Promise<TextResponse> => {
+  if (!(error instanceof DomainError) || error.code === 'not_found') throw error;
   const known = statusOf(error.code);
   const status = telling.has(known) ? known : 422;
   const refused: ShownRefusal = {
@@ -86,21 +86,21 @@ const takeUpload = async (page: Page, request: PageRequest, context: Context): P
   const action = Object.values(page.actions).find(({ upload }) => upload !== undefined);
   const noFiles = new DomainError('unsupported_media_type', 'This page takes no files.');
   if (action?.upload === undefined) throw noFiles;
-  const { context: inside, here } = await admitted(request, context, { path: page.path, may: action.may });
-  if (here === null) throw noFiles;
+  const inside = await admitted(request, context, { path: page.path, may: action.may });
+  if (inside.here === null) throw noFiles;
+  const { org } = inside.here;
   const { uploads, rehearsal } = context.deps;
   let sent: Sent = () => '';
   let place: { readonly end: () => void } | null = null;
   try {
     await assertService(rehearsal);
-    place = uploads.begin(here.org);
+    place = uploads.begin(org);
     const { fields, fileName, file } = await request.readUpload(action.fileLimit);
     sent = sentBy(fields);
-    const upload = { fields, fileName, file: uploads.counted(here.org, file) };
-    return answered(inside, here, await action.upload(inside, sent, upload));
+    const upload = { fields, fileName, file: uploads.counted(org, file) };
+    return answered(inside, await action.upload(inside.context, sent, upload));
   } catch (error) {
-    if (!(error instanceof DomainError) || error.code === 'not_found') throw error;
-    return await refusedPage(inside, here, page, error, sent);
+    return await refusedPage(inside, page, error, sent);
   } finally {
     place?.end();
   }
@@ -110,20 +110,19 @@ const act = async (page: Page, request: PageRequest, context: Context): Promise<
   const sent = sentBy(await request.readForm());
   const action = Object.hasOwn(page.actions, sent('do')) ? page.actions[sent('do')] : undefined;
   if (action === undefined) throw new PageRefusal(422, 'Refused', 'This page has no such form.');
-  const { context: inside, here } = await admitted(request, context, { path: page.path, may: action.may });
-  const { visitor } = inside;
+  const inside = await admitted(request, context, { path: page.path, may: action.may });
+  const { visitor } = inside.context;
   try {
     // To sign in, or out, changes nothing of the service.
     if (action.may !== 'anyone' && action.may !== 'signed-in') await assertService(context.deps.rehearsal);
     if (visitor.kind !== 'anonymous') await countForm(context.deps, visitor.session.owner);
     const once = action.once !== false && visitor.kind !== 'anonymous';
     const outcome = once
-      ? await runOnce(inside, visitor.session.owner, sent, action)
-      : await action.run(inside, sent);
-    return answered(inside, here, outcome);
+      ? await runOnce(inside.context, visitor.session.owner, sent, action)
+      : await action.run(inside.context, sent);
+    return answered(inside, outcome);
   } catch (error) {
-    if (!(error instanceof DomainError) || error.code === 'not_found') throw error;
-    return refusedPage(inside, here, page, error, sent);
+    return refusedPage(inside, page, error, sent);
   }
 };
 

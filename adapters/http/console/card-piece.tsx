@@ -1,3 +1,4 @@
+import type { ComponentProps } from 'preact';
 import { addressLines } from '../../../domain/recipient.js';
 import type { CardDocument } from '../../../projections/cards.js';
 import { Cover, type CoverProps } from '../web/cover.js';
@@ -13,15 +14,7 @@ interface PieceProps {
   readonly envelope: Html;
 }
 
-const Part = ({
-  id,
-  title,
-  children,
-}: {
-  readonly id: string;
-  readonly title: string;
-  readonly children: Html;
-}) => (
+const Part = ({ id, title, children }: ComponentProps<typeof Panel>) => (
   <section aria-labelledby={id}>
     <h3 class="small" id={id}>
       {title}

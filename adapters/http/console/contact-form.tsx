@@ -18,9 +18,9 @@ const names = [
 const parts = ['line1', 'line2', 'city', 'state', 'zip'] as const;
 
 /** The record that the form holds. Throws the refusal of the first wrong field. */
-export const contactFrom = (sent: Sent, externalId: string | null): ContactDetails =>
+export const contactFrom = (sent: Sent): ContactDetails =>
   readContact({
-    external_id: externalId ?? sent('external_id'),
+    external_id: sent('external_id'),
     ...Object.fromEntries(names.map((name) => [name, sent(name)])),
     address: Object.fromEntries(parts.map((part) => [part, sent(`address.${part}`)])),
   });

@@ -37,17 +37,17 @@ const ErasePicture = ({ design }: { readonly design: string }) => (
   </details>
 );
 
+interface ArchivedProps extends Pick<OrganizationDocument, 'archived'> {
+  readonly context: OrgContext;
+}
+
 /** The designs that the house has withdrawn, and what to do about their cards. */
-export const Withdrawn = ({
-  archived,
-  context,
-}: Pick<OrganizationDocument, 'archived'> & { readonly context: OrgContext }) => {
+export const Withdrawn = ({ archived, context }: ArchivedProps) => {
   const { url, org, role } = context;
   const designs = archived.flatMap(({ withdrawn, ...design }) =>
-    withdrawn === null ? [] : [{ ...design, ...withdrawn }],
+    withdrawn ? { ...design, ...withdrawn } : [],
   );
   if (designs.length === 0) return null;
-  const mayWithdraw = may(role, 'organizations.manage');
   return (
     <Panel id="withdrawn" title="Withdrawn">
       <p>
@@ -64,7 +64,7 @@ export const Withdrawn = ({
                 withdrawn <Time at={at} />
               </span>
             </span>
-            {mayWithdraw ? (
+            {may(role, 'organizations.manage') ? (
               <span class="end">
                 <Form
                   action="reinstate"
@@ -86,15 +86,10 @@ export const Withdrawn = ({
 /** How many designs a page shows of each kind. */
 export const perPage = 60;
 
-/** The archived designs whose pictures are still kept, and count: a part of them, from after one on. */
-export const Archived = ({
-  archived,
-  after,
-  context,
-}: Pick<OrganizationDocument, 'archived'> & { readonly after: string; readonly context: OrgContext }) => {
-  const { url, org } = context;
+/** The archived designs whose pictures are still kept, and count: a part of them. */
+export const Archived = ({ archived, context: { url, org, query } }: ArchivedProps) => {
   const kept = archived.filter(({ artwork, withdrawn }) => artwork !== null && withdrawn === null);
-  const { shown, last } = partAfter(kept, ({ id }) => id === after, perPage);
+  const { shown, last } = partAfter(kept, ({ id }) => id === query('archived'), perPage);
   if (shown.length === 0) return null;
   return (
     <section aria-labelledby="archived">

@@ -5,7 +5,7 @@ import { publicEventTypes } from '../../../domain/public-events.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
 import { fileOf } from '../web/files.js';
 import { Form, Group } from '../web/form.js';
-import { Badge, ButtonLink, PageHeading, Panel } from '../web/parts.js';
+import { ActionLink, Badge, ButtonLink, PageHeading, Panel } from '../web/parts.js';
 import { block, type Html } from '../web/prose.js';
 import type { Url } from '../web/url.js';
 import { Time } from '../web/time.js';
@@ -93,7 +93,7 @@ export const SecretShown = ({ title, secret, back, children }: SecretProps) => (
       <code>WEBHOOK_SECRET</code>.
     </p>
     {block(secret)}
-    <ButtonLink to={back}>I have stored it</ButtonLink>
+    <ActionLink to={back} words="I have stored it" />
   </div>
 );
 
@@ -142,9 +142,7 @@ export const TestResult = ({ result, endpoint, back }: ResultProps) => {
         off, too.
       </p>
       <div class="actions">
-        <a class="button" href={back}>
-          Back
-        </a>
+        <ButtonLink to={back} words="Back" />
         <Form action="test" to={back} kind="second" button="Send another" />
       </div>
     </div>

@@ -6,28 +6,10 @@ import { SignInUnavailable } from '../../../application/ports/sign-in-records.js
 import { retryAfter } from '../server/caller.js';
 import { refusalOf } from '../server/errors.js';
 import type { TextResponse } from '../server/route.js';
-import type { Html } from '../web/prose.js';
 import { NotAllowed, SignInFirst } from './admit.js';
 import { redirect, shown, waiting } from './rendered.js';
 import { PageRefusal } from './gates.js';
 import { RedirectTo, type Context } from './page.js';
-
-const message = (
-  { url }: Context,
-  title: string,
-  text: string,
-): { readonly title: string; readonly body: Html } => ({
-  title,
-  body: (
-    <div class="narrow">
-      <h1>{title}</h1>
-      <p>{text}</p>
-      <p>
-        <a href={url('start')}>To the start of the console</a>
-      </p>
-    </div>
-  ),
-});
 
 /** The people who can change a visitor's role, by name: the owners, or for the staff the operator. */
 const whoCanHelp = async ({ deps, visitor }: Context, { org }: NotAllowed): Promise<string> => {
@@ -43,8 +25,18 @@ const whoCanHelp = async ({ deps, visitor }: Context, { org }: NotAllowed): Prom
 /** The page for an error. Unexpected errors are logged, and their details are not shown. */
 export const errorPage = async (context: Context, error: unknown): Promise<TextResponse> => {
   const { url, deps, requestId, self } = context;
-  const told = (status: number, title: string, text: string): TextResponse =>
-    shown(context, null, message(context, title, text), status);
+  const told = (status: number, title: string, text: string): TextResponse => {
+    const body = (
+      <div class="narrow">
+        <h1>{title}</h1>
+        <p>{text}</p>
+        <p>
+          <a href={url('start')}>To the start of the console</a>
+        </p>
+      </div>
+    );
+    return shown(context, null, { title, body }, status);
+  };
   if (error instanceof RedirectTo) return redirect(error.to);
   if (error instanceof SignInFirst) return redirect(url('signIn', {}, { to: self }));
   if (error instanceof PageRefusal) return told(error.status, error.title, error.message);

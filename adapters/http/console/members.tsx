@@ -6,7 +6,7 @@ import type { Role } from '../../../domain/permissions.js';
 import { newMember, roleChange } from '../operator/people.js';
 import { parseValues } from '../schema/read.js';
 import { Choice, Field, Form } from '../web/form.js';
-import { Badge, ButtonLink, Panel } from '../web/parts.js';
+import { ActionLink, Badge, Panel } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import type { Url } from '../web/url.js';
 import { idFrom } from './admit.js';
@@ -151,7 +151,7 @@ export const linkShown = (
           {path}
         </code>
       </p>
-      <ButtonLink to={back}>I have passed it on</ButtonLink>
+      <ActionLink to={back} words="I have passed it on" />
     </div>
   ),
 });

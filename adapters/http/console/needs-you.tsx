@@ -1,10 +1,11 @@
-import type { Delivery } from '../../../application/ports/delivery-log.js';
-import type { ListedEndpoint } from '../../../application/webhooks/webhooks.js';
-import type { Instant, Uuid } from '../../../domain/ids.js';
-import type { CardDocument } from '../../../projections/cards.js';
+import { listCards } from '../../../application/cards/read-cards.js';
+import { offSince } from '../../../application/webhooks/endpoints-off.js';
+import { listDeliveries, listEndpoints } from '../../../application/webhooks/webhooks.js';
+import { may } from '../../../domain/permissions.js';
+import { isActive } from '../../../domain/webhook-endpoints.js';
 import type { OrganizationDocument } from '../../../projections/organizations.js';
 import { Form } from '../web/form.js';
-import { Badge, Panel } from '../web/parts.js';
+import { Badge, ButtonLink, Panel } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import { addressee, SmallFront } from './cards-table.js';
 import { EndpointState } from './endpoint-parts.js';
@@ -12,21 +13,45 @@ import type { OrgContext } from './page.js';
 import { CardLink } from './links.js';
 import { reasonInWords } from './happenings.js';
 
-/** How many held cards home lists; the others are a click away. */
-export const maxHeldListed = 5;
+/** How many held cards are listed; the others are a click away. */
+const maxHeldListed = 5;
+/** How many dead letters are read: only their presence matters. */
+const maxDeadLetters = 50;
+const week = 7 * 24 * 60 * 60 * 1000;
 
-interface NeedsProps {
-  readonly held: readonly CardDocument[];
-  readonly failing: readonly ListedEndpoint[];
-  readonly since: ReadonlyMap<Uuid, Instant>;
-  readonly dead: readonly Delivery[];
-  readonly mayManage: boolean;
+/** Dead letters of the last days. Older ones are no news. */
+const deadLetters = async ({ deps, org }: OrgContext) => {
+  const filter = { endpoint: null, status: 'exhausted', type: null, card: null } as const;
+  const part = { startingAfter: null, limit: maxDeadLetters };
+  const dead = await listDeliveries(deps.webhooks, org, filter, part);
+  return dead.filter(({ occurredAt }) => occurredAt >= deps.clock.now() - week);
+};
+
+/**
+ * The cards and endpoints that need a person: held cards, disabled endpoints, and deliveries that failed for
+ * good.
+ */
+export const needsAttention = async (context: OrgContext) => {
+  const { deps, org } = context;
+  const held = { limit: maxHeldListed + 1, status: 'blocked', reference: null, startingAfter: null } as const;
+  const failing = (await listEndpoints(deps.webhooks, org))
+    .map(({ endpoint }) => endpoint)
+    .filter((endpoint) => !isActive(endpoint));
+  return {
+    held: await listCards(deps, org, held),
+    failing,
+    since: await offSince(deps, org, failing),
+    dead: await deadLetters(context),
+  };
+};
+
+interface NeedsProps extends Awaited<ReturnType<typeof needsAttention>> {
   readonly owner: OrganizationDocument;
   readonly context: OrgContext;
 }
 
-export const NeedsYou = ({ held, failing, since, dead, mayManage, owner, context }: NeedsProps) => {
-  const { org, url } = context;
+export const NeedsYou = ({ held, failing, since, dead, owner, context }: NeedsProps) => {
+  const { org, role, url } = context;
   if (held.length + failing.length + dead.length === 0) return null;
   return (
     <Panel id="needs-you" title="Needs attention">
@@ -48,7 +73,7 @@ export const NeedsYou = ({ held, failing, since, dead, mayManage, owner, context
             <a href={url('cards', { org }, { status: 'blocked' })}>All held cards</a>
           </li>
         )}
-        {failing.map(({ endpoint }) => (
+        {failing.map((endpoint) => (
           <li>
             <span>
               {endpoint.url}
@@ -56,10 +81,12 @@ export const NeedsYou = ({ held, failing, since, dead, mayManage, owner, context
               <EndpointState endpoint={endpoint} since={since} />
             </span>
             <span class="actions end">
-              <a class="button second" href={url('deliveries', { org }, { endpoint: endpoint.id })}>
-                Deliveries
-              </a>
-              {mayManage ? (
+              <ButtonLink
+                to={url('deliveries', { org }, { endpoint: endpoint.id })}
+                kind="second"
+                words="Deliveries"
+              />
+              {may(role, 'webhooks.manage') ? (
                 <Form
                   action="enable"
                   to={url('endpoint', { org, endpoint: endpoint.id })}
@@ -77,9 +104,11 @@ export const NeedsYou = ({ held, failing, since, dead, mayManage, owner, context
               <Time at={occurredAt} />
             </span>
             <span class="actions end">
-              <a class="button second" href={url('deliveries', { org }, { status: 'exhausted' })}>
-                Send again
-              </a>
+              <ButtonLink
+                to={url('deliveries', { org }, { status: 'exhausted' })}
+                kind="second"
+                words="Send again"
+              />
             </span>
           </li>
         ))}

@@ -4,7 +4,7 @@ import { newKey } from '../operator/keys.js';
 import { parseValues } from '../schema/read.js';
 import { Field, Form, Group, type ShownRefusal } from '../web/form.js';
 import { block, type Html } from '../web/prose.js';
-import { ButtonLink, Secret } from '../web/parts.js';
+import { ActionLink, Secret } from '../web/parts.js';
 import type { Url } from '../web/url.js';
 import type { Sent } from './page.js';
 
@@ -92,7 +92,7 @@ export const keyMade = ({ secret, base, back }: MadeProps): Html => (
       <h2>Try it</h2>
       <p>This asks which organization the key belongs to. It sends nothing, and costs nothing.</p>
       {block(`curl ${base}/api/v1/account \\\n  -H 'Authorization: Bearer ${secret}'`)}
-      <ButtonLink to={back}>I have stored it</ButtonLink>
+      <ActionLink to={back} words="I have stored it" />
     </section>
   </>
 );

@@ -3,10 +3,17 @@ import {
   type CardDraft,
   type SendRequest,
 } from '../../../application/cards/place-order.js';
+import {
+  readBalance,
+  readDesigns,
+  readHandwritings,
+} from '../../../application/organizations/read-accounts.js';
+import { listCollection } from '../../../application/organizations/read-collection.js';
 import { emailIn } from '../../../domain/email.js';
 import { Uuid } from '../../../domain/ids.js';
-import { contacts, type ContactDocument } from '../../../projections/contacts.js';
+import type { ContactDocument } from '../../../projections/contacts.js';
 import { readCardFields } from '../api/card-fields.js';
+import { contactOf, contactsLike } from './find-contacts.js';
 import type { OrgContext, Sent } from './page.js';
 
 /** The fields of the form, by the names under which refusals know them. */
@@ -32,13 +39,6 @@ const draftOf = (valueOf: (name: (typeof fields)[number]) => string): Draft =>
 
 /** Browsers send the line breaks of the network, which no message has that came over the API. */
 export const draftFrom = (sent: Sent): Draft => draftOf((name) => sent(name).replaceAll('\r\n', '\n'));
-
-/** A contact of the organization; null for any other id. */
-export const contactOf = async ({ deps, org }: OrgContext, id: string): Promise<ContactDocument | null> => {
-  if (!/^[0-9a-f-]{36}$/.test(id)) return null;
-  const document = (await deps.readModels.get(contacts, id))?.document ?? null;
-  return document === null || contacts.org(document) !== org ? null : document;
-};
 
 /** An empty form, or one that is filled in with a contact. */
 export const draftFor = (contact: ContactDocument | null): Draft => {
@@ -78,3 +78,41 @@ export const requestFrom = async (
   source: { kind: 'console', id: by.actor.id ?? '' },
   idempotency: await hashedIdempotency(deps.personalKeys, org, `console:${form}`, JSON.stringify(draft)),
 });
+
+const maxOffered = 100;
+/** Older designs are sent from the page of designs. */
+const maxSaved = 100;
+
+/** The designs to choose from: the newest is the one that is sent without a choice. */
+const designsOf = async ({ deps, org }: OrgContext, chosen: string) => {
+  const saved = await readDesigns(deps, org);
+  const copied = new Set(saved.map(({ slug }) => slug));
+  const offered = await listCollection(deps, { limit: maxOffered, startingAfter: null });
+  return [
+    ...saved
+      .filter(({ id }, at) => at < maxSaved || id === chosen)
+      .map(({ id, name, artwork }, at) => ({
+        value: id,
+        title: name,
+        note: at === 0 ? 'newest' : '',
+        artwork,
+      })),
+    ...offered
+      .filter(({ slug }) => !copied.has(slug))
+      .map(({ slug, title, artwork }) => ({ value: `card:${slug}`, title, note: 'collection', artwork })),
+  ];
+};
+
+/** What the form shows beside the draft. */
+export const loadSend = async (context: OrgContext, { design_id: design }: Draft) => {
+  const { deps, org, query } = context;
+  const [balance, { houseHand, names }, designs, found] = await Promise.all([
+    readBalance(deps, org),
+    readHandwritings(deps, org),
+    designsOf(context, design),
+    contactsLike(context, query('find')),
+  ]);
+  return { balance, houseHand, hands: names, designs, find: query('find'), found, form: context.newForm() };
+};
+
+export type SendData = Awaited<ReturnType<typeof loadSend>>;

@@ -1,28 +1,12 @@
 import type { SendPreview } from '../../../application/cards/preview.js';
 import { maxMessageLength } from '../../../domain/message.js';
-import type { ContactDocument } from '../../../projections/contacts.js';
-import { Cover, type CoverProps } from '../web/cover.js';
+import { Cover } from '../web/cover.js';
 import { Choice, Field, Form, Group, TextArea, Search } from '../web/form.js';
-import { Panel } from '../web/parts.js';
+import { ButtonLink, PageHeading, Panel } from '../web/parts.js';
 import { stateOptions } from './contact-form.js';
 import type { OrgContext } from './page.js';
-import type { Draft } from './send-draft.js';
+import type { Draft, SendData } from './send-draft.js';
 import { PreviewOfSend } from './send-preview.js';
-
-interface OfferedDesign extends Pick<CoverProps, 'title' | 'artwork'> {
-  readonly value: string;
-  readonly note: string;
-}
-
-export interface SendData {
-  readonly balance: number;
-  readonly houseHand: string;
-  readonly hands: readonly string[];
-  readonly designs: readonly OfferedDesign[];
-  readonly find: string;
-  readonly found: readonly ContactDocument[];
-  readonly form: string;
-}
 
 interface ViewProps {
   readonly data: SendData;
@@ -45,9 +29,7 @@ const FindContact = ({ data: { find, found }, context: { org, url } }: ViewProps
             <span>
               {details?.name} <span class="quiet small">{details?.email ?? details?.externalId}</span>
             </span>
-            <a class="button second end" href={url('send', { org }, { contact: id })}>
-              Fill in
-            </a>
+            <ButtonLink to={url('send', { org }, { contact: id })} kind="second end" words="Fill in" />
           </li>
         ))}
       </ul>
@@ -55,8 +37,7 @@ const FindContact = ({ data: { find, found }, context: { org, url } }: ViewProps
   </Panel>
 );
 
-interface DesignsProps {
-  readonly designs: readonly OfferedDesign[];
+interface DesignsProps extends Pick<SendData, 'designs'> {
   readonly chosen: string | undefined;
 }
 
@@ -77,8 +58,9 @@ const Designs = ({ designs, chosen }: DesignsProps) => (
 
 /** The form, and beside it the preview. */
 export const SendForm = (props: ViewProps) => {
-  const { data, draft, preview } = props;
+  const { data, draft, preview, context } = props;
   const { designs, houseHand } = data;
+  const { url, org } = context;
   const chosen = draft.design_id === '' ? designs[0] : designs.find(({ value }) => value === draft.design_id);
   const at = (name: keyof Draft) => ({ name, value: draft[name] });
   const part = (name: keyof Draft, label: string, required = true) => (
@@ -86,6 +68,7 @@ export const SendForm = (props: ViewProps) => {
   );
   return (
     <>
+      <PageHeading above={['Cards', url('cards', { org })]} title="Send a card" />
       <FindContact {...props} />
       <div class="grid even">
         <section class="panel live" aria-labelledby="card">

@@ -4,7 +4,7 @@ import { highlighted, type Language } from './highlight.js';
 
 interface SampleProps {
   readonly language: Language;
-  readonly children: string;
+  readonly source: string;
   /**
    * The reader's terminal that it is typed into. A test types the samples of the quick start: commands of the
    * second terminal end, the others go on.
@@ -13,10 +13,10 @@ interface SampleProps {
 }
 
 /** The text of a sample, which the keyboard can scroll. */
-export const Sample = ({ language, children, terminal }: SampleProps) => (
+export const Sample = ({ language, source, terminal }: SampleProps) => (
   <div class="sample">
     <pre tabIndex={0} data-language={language} data-terminal={terminal}>
-      <code>{highlighted(children, language)}</code>
+      <code>{highlighted(source, language)}</code>
     </pre>
   </div>
 );
@@ -43,9 +43,7 @@ export const Code = ({ title, ...sample }: SampleProps & Pick<FigureProps, 'titl
 
 /** A value as JSON for people. */
 export const Json = ({ value, title }: Pick<FigureProps, 'title'> & { readonly value: unknown }) => (
-  <Code language="json" title={title}>
-    {JSON.stringify(value, null, 2)}
-  </Code>
+  <Code language="json" title={title} source={JSON.stringify(value, null, 2)} />
 );
 
 /** The lines of an example from one that begins so to the next that is so. Throws if they aren't there. */

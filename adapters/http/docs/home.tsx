@@ -1,3 +1,4 @@
+import { ButtonLink } from '../web/parts.js';
 import type { Html } from '../web/prose.js';
 import { Json } from './code.js';
 import { firstRequest, firstResponse } from '../document/first-card.js';
@@ -36,12 +37,8 @@ export const homePage = ({ baseUrl, customers, operators }: Context): DocsPage =
           '**New here?** [The quick start](/docs/quick-start) takes a quarter of an hour, on your own machine, where nothing is mailed.',
         )}
         <p class="actions">
-          <a class="button" href="/docs/quick-start">
-            Quick start
-          </a>
-          <a class="button second" href={customers[0]?.path ?? '/docs'}>
-            Reference
-          </a>
+          <ButtonLink to="/docs/quick-start" words="Quick start" />
+          <ButtonLink to={customers[0]?.path ?? '/docs'} kind="second" words="Reference" />
         </p>
       </div>
       <div>

@@ -2,13 +2,13 @@ import type { ErrorCode } from '../../../domain/errors.js';
 import { accessOf, errorsOf } from '../document/openapi.js';
 import { jsonSchemaOf } from '../schema/json-schema.js';
 import { success, templateOf, type Route } from '../server/route.js';
-import { prose, type Html } from '../web/prose.js';
+import type { Html } from '../web/prose.js';
 import { errorGrid, errorLinks } from './errors.js';
 import type { Group } from './groups.js';
 import type { DocsPage } from './page.js';
 import { Samples } from './samples.js';
 import { Fields, fieldsOf, type Field } from './schema-fields.js';
-import { line } from './text.js';
+import { line, text } from './text.js';
 import { Credentials, TryIt } from './try-it.js';
 
 const accessIn = (route: Route): string =>
@@ -23,6 +23,8 @@ const parametersOf = (route: Route): readonly Field[] => [
     required: false,
   })),
 ];
+
+const paragraphsOf = (description = ''): readonly string[] => description.split('\n\n').filter(Boolean);
 
 const Folded = ({ title, children }: { readonly title: string; readonly children: Html }) => (
   <details>
@@ -62,7 +64,7 @@ const Returned = ({ route }: { readonly route: Route }) => (
       return (
         <>
           <h3>Response {status}</h3>
-          {description === success ? null : prose(description)}
+          {description === success ? null : text(...paragraphsOf(description))}
           {fields.length === 0 ? null : (
             <Folded title={`${fields.length} fields`}>
               <Fields fields={fields} are="returned" />
@@ -83,7 +85,7 @@ const Operation = ({ route, baseUrl }: { readonly route: Route; readonly baseUrl
         <p class="call">
           <span class={`method ${method.toLowerCase()}`}>{method}</span> <code>{templateOf(path)}</code>
         </p>
-        {description === undefined ? null : prose(description)}
+        {text(...paragraphsOf(description))}
         <p class="quiet">{line(accessIn(route))}</p>
         {parameters.length === 0 ? null : (
           <>

@@ -31,9 +31,7 @@ export const Languages = ({ name, samples, terminal }: LanguagesProps) => (
     ))}
     {samples.map(({ label, lang, source }, at) => (
       <div class={places[label]}>
-        <Sample language={languages[lang]} terminal={at === 0 ? terminal : undefined}>
-          {source}
-        </Sample>
+        <Sample language={languages[lang]} source={source} terminal={at === 0 ? terminal : undefined} />
       </div>
     ))}
   </fieldset>

@@ -34,12 +34,6 @@ const useRefusal = (): ShownRefusal | null => {
 /** The content that a field had in the form around it, if that was refused. */
 export const useSent = (name: string): string | undefined => useRefusal()?.sent(name);
 
-/** Why a field of the form around it was refused; null if it wasn't. */
-const useErrorAt = (name: string): string | null => {
-  const refused = useRefusal();
-  return refused?.field === name ? refused.message : null;
-};
-
 /** The id of a field, to which refusals lead. */
 const idOf = (name: string): string => `field-${name}`;
 
@@ -101,7 +95,8 @@ interface ControlFacts {
 const useNotes = ({ name, label, hint }: Labelled) => {
   useContext(Labels)?.set(name, label);
   const id = idOf(name);
-  const error = useErrorAt(name);
+  const refused = useRefusal();
+  const error = refused?.field === name ? refused.message : null;
   const ids = [hint === undefined ? null : `${id}-hint`, error === null ? null : `${id}-error`];
   const described = ids.filter((each) => each !== null).join(' ');
   return {

@@ -134,27 +134,31 @@ export const Table = <Row,>({ label, columns, rows }: TableProps<Row>) => (
 );
 
 interface ButtonLinkProps {
-  readonly to: Url;
-  readonly kind?: 'second';
-  readonly children: ComponentChildren;
+  readonly to: string;
+  readonly words: string;
+  /** `second`: beside a more important one. */
+  readonly kind?: 'second' | 'second end';
+  /** Its words for those who don't see what is around it. */
+  readonly label?: string;
 }
 
-/** A link that leads on, as a button of its own line. */
-export const ButtonLink = ({ to, kind, children }: ButtonLinkProps) => (
+/** A link that leads on, as a button. */
+export const ButtonLink = ({ to, words, kind, label }: ButtonLinkProps) => (
+  <a class={kind === undefined ? 'button' : `button ${kind}`} href={to} aria-label={label}>
+    {words}
+  </a>
+);
+
+/** The same on a line of its own. */
+export const ActionLink = (link: ButtonLinkProps) => (
   <p class="actions">
-    <a class={kind === undefined ? 'button' : `button ${kind}`} href={to}>
-      {children}
-    </a>
+    <ButtonLink {...link} />
   </p>
 );
 
 /** The way to the older rows of a list, if there are any. */
 export const Older = ({ to }: { readonly to: Url | undefined }) =>
-  to === undefined ? null : (
-    <ButtonLink kind="second" to={to}>
-      Older
-    </ButtonLink>
-  );
+  to === undefined ? null : <ActionLink kind="second" to={to} words="Older" />;
 
 /** Things and their values. Those that are null are left out. */
 export const Facts = ({ of }: { readonly of: Readonly<Record<string, Html>> }) => (

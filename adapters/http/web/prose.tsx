@@ -7,10 +7,6 @@ export type Html = ComponentChildren;
 export const inline = (text: string): Html =>
   text.split('`').map((part, at) => (at % 2 === 1 ? <code>{part}</code> : part));
 
-/** Paragraphs divided by blank lines. */
-export const prose = (text: string): Html =>
-  text.split('\n\n').map((paragraph) => <p>{inline(paragraph)}</p>);
-
 /** A sample of code or JSON, which the keyboard can scroll. */
 export const block = (text: string): Html => (
   <pre tabindex={0}>

@@ -1,4 +1,4 @@
-import { ButtonLink, Empty, PageHeading } from '../../web/parts.js';
+import { ActionLink, Empty, PageHeading } from '../../web/parts.js';
 import { choicesOf, houseOf } from '../choices.js';
 import { page } from '../page.js';
 import { placeOfWord } from '../../web/paths.js';
@@ -15,11 +15,7 @@ export const choosePage = page({
   view: ({ choices, house }, { url, query }) => (
     <>
       <PageHeading title="Organizations" />
-      {house === null ? null : (
-        <ButtonLink kind="second" to={url(house)}>
-          Run the service
-        </ButtonLink>
-      )}
+      {house === null ? null : <ActionLink kind="second" to={url(house)} words="Run the service" />}
       {choices.length === 0 ? (
         <Empty title="You belong to no organization">An owner of an organization can invite you.</Empty>
       ) : (

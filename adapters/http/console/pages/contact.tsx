@@ -3,12 +3,12 @@ import { removeContact, replaceContact } from '../../../../application/contacts/
 import { Uuid } from '../../../../domain/ids.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form } from '../../web/form.js';
-import { Danger, Facts, PageHeading, Panel } from '../../web/parts.js';
+import { ButtonLink, Danger, Facts, PageHeading, Panel } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { nothingHere } from '../admit.js';
+import { contactOf } from '../find-contacts.js';
 import { ContactFields, contactFrom } from '../contact-form.js';
 import { confirmed, go, type OrgContext, page } from '../page.js';
-import { contactOf } from '../send-draft.js';
 
 const loadContact = async (context: OrgContext) => {
   const contact = await contactOf(context, context.params['contact'] ?? '');
@@ -41,9 +41,7 @@ export const contactPage = page({
           title={details?.name ?? titleOf({ erasedAt })}
         >
           {may(role, 'cards.send') && details !== null ? (
-            <a class="button" href={url('send', { org }, { contact: id })}>
-              Send a card
-            </a>
+            <ButtonLink to={url('send', { org }, { contact: id })} words="Send a card" />
           ) : null}
         </PageHeading>
         {refused !== null && refused.sent('seen') !== updatedAt ? (
@@ -94,7 +92,7 @@ export const contactPage = page({
       const { deps, command, org } = context;
       const { id, details: known } = await loadContact(context);
       // Its stream is found by it, so it stays.
-      const details = { ...contactFrom(sent, null), externalId: known?.externalId ?? null };
+      const details = { ...contactFrom(sent), externalId: known?.externalId ?? null };
       const change = { details, seen: sent('seen') };
       await replaceContact(deps, org, Uuid.parse(id), command(), change);
     }),

@@ -4,7 +4,7 @@ import { CommandId, derivedUuid } from '../../../../domain/ids.js';
 import { listContacts } from '../../../../application/contacts/list-contacts.js';
 import { may } from '../../../../domain/permissions.js';
 import { Field, Form, Search } from '../../web/form.js';
-import { Empty, Older, PageHeading, Panel, Table } from '../../web/parts.js';
+import { ButtonLink, Empty, Older, PageHeading, Panel, Table } from '../../web/parts.js';
 import { ContactFields, contactFrom } from '../contact-form.js';
 import { contactsLike } from '../find-contacts.js';
 import { go, page } from '../page.js';
@@ -27,9 +27,7 @@ export const contactsPage = page({
     <>
       <PageHeading title="Contacts">
         {mayWrite ? (
-          <a class="button second" href={url('importContacts', { org })}>
-            Import a file
-          </a>
+          <ButtonLink to={url('importContacts', { org })} kind="second" words="Import a file" />
         ) : null}
       </PageHeading>
       <Search name="q" label="E-mail or external id" value={q} required={false} />
@@ -98,12 +96,10 @@ export const contactsPage = page({
   actions: {
     make: {
       run: async ({ deps, command, org, url }, sent) => {
-        const details = contactFrom(sent, null);
+        const details = contactFrom(sent);
         const id = CommandId.parse(derivedUuid('contact in the console', org, sent('form')));
-        const { id: contact } = await saveContactRecord(deps, org, { ...command(), id }, details, {
-          once: true,
-        });
-        return go(url('contact', { org, contact }, { done: 'contactSaved' }));
+        const saved = await saveContactRecord(deps, org, { ...command(), id }, details, { once: true });
+        return go(url('contact', { org, contact: saved.id }, { done: 'contactSaved' }));
       },
     },
   },

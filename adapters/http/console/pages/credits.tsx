@@ -10,7 +10,7 @@ import { purchase } from '../../operator/credits.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, Form } from '../../web/form.js';
 import { Bars } from '../../web/chart.js';
-import { Empty, Older, PageHeading, Panel } from '../../web/parts.js';
+import { ButtonLink, Empty, Older, PageHeading, Panel } from '../../web/parts.js';
 import { dayName } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
 import { Balance, DaysTable } from '../home-parts.js';
@@ -92,9 +92,7 @@ export const creditsPage = page({
       ) : null}
       <div class="head">
         <h2>Statement</h2>
-        <a class="button second" href={url('creditsCsv', { org })}>
-          Download as CSV
-        </a>
+        <ButtonLink to={url('creditsCsv', { org })} kind="second" words="Download as CSV" />
       </div>
       {lines.length === 0 ? (
         <Empty title="Nothing has moved yet">Purchases, cards and what came back stand here.</Empty>

@@ -13,7 +13,7 @@ import { newDesign } from '../../operator/customers.js';
 import { parseValues } from '../../schema/read.js';
 import { Cover } from '../../web/cover.js';
 import { Form } from '../../web/form.js';
-import { Badge, Empty, Older, PageHeading } from '../../web/parts.js';
+import { Badge, ButtonLink, Empty, Older, PageHeading } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { Archived, Erase, perPage, Withdraw, Withdrawn } from '../design-parts.js';
 import { confirmed, page } from '../page.js';
@@ -42,11 +42,7 @@ export const designsPage = page({
     return (
       <>
         <PageHeading title="Designs">
-          {mayChange ? (
-            <a class="button" href={url('newDesign', { org })}>
-              New design
-            </a>
-          ) : null}
+          {mayChange ? <ButtonLink to={url('newDesign', { org })} words="New design" /> : null}
         </PageHeading>
         {designs.length === 0 ? (
           <Empty title="No design yet">
@@ -98,9 +94,7 @@ export const designsPage = page({
         )}
         <Older to={last && url('designs', { org }, { before: last.id })} />
         <Withdrawn archived={archived} context={context} />
-        {mayChange ? (
-          <Archived archived={archived} after={context.query('archived')} context={context} />
-        ) : null}
+        {mayChange ? <Archived archived={archived} context={context} /> : null}
         <section aria-labelledby="collection">
           <div class="head">
             <h2 id="collection">Collection</h2>

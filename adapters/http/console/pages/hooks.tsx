@@ -3,7 +3,7 @@ import { may } from '../../../../domain/permissions.js';
 import { newHook } from '../../operator/hooks.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, Form } from '../../web/form.js';
-import { Badge, ButtonLink, Empty, Older, Panel, Secret, Table, type Column } from '../../web/parts.js';
+import { ActionLink, Badge, type Column, Empty, Older, Panel, Secret, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { Tabs } from '../tabs.js';
 import { type OrgContext, page, pageAfter } from '../page.js';
@@ -29,7 +29,7 @@ const hookMade = (address: string, next: Url): Html => (
       <h2>Try it</h2>
       <p>This sends a card, and spends 1 credit.</p>
       {block(curlOf(address))}
-      <ButtonLink to={next}>I have stored it: write its message</ButtonLink>
+      <ActionLink to={next} words="I have stored it: write its message" />
     </section>
   </>
 );

@@ -24,10 +24,12 @@ const listing = (name: string, baseUrl: string): Html => {
   const file = fileOf(`examples/clients/${name}`).replaceAll('http://127.0.0.1:8080', baseUrl);
   return (
     <>
-      <Code language="sh">{[...file.matchAll(command)].map(([, typed]) => typed).join('\n')}</Code>
-      <Code language={name.replace(/.*\./, '') as Language} title={name}>
-        {file.replaceAll(command, '').trim()}
-      </Code>
+      <Code language="sh" source={[...file.matchAll(command)].map(([, typed]) => typed).join('\n')} />
+      <Code
+        language={name.replace(/.*\./, '') as Language}
+        title={name}
+        source={file.replaceAll(command, '').trim()}
+      />
     </>
   );
 };
@@ -38,9 +40,10 @@ export const clients: Guide = ({ baseUrl }) => [
     'Generate it',
     'Each program below sends one card however often it runs, tells a 402 from a 422, and counts your cards page by page. Save it in an empty folder, put your key into `API_KEY`, and type the commands.',
     'openapi-generator needs Java, and this file in that folder:',
-    <Code language="sh">
-      mvn -q dependency:copy -Dartifact=org.openapitools:openapi-generator-cli:7.17.0 -DoutputDirectory=.
-    </Code>,
+    <Code
+      language="sh"
+      source="mvn -q dependency:copy -Dartifact=org.openapitools:openapi-generator-cli:7.17.0 -DoutputDirectory=."
+    />,
   ),
   ...Object.entries(programs).map(([name, title]) =>
     part(name.replace('.', '-'), title, listing(name, baseUrl)),
@@ -48,7 +51,10 @@ export const clients: Guide = ({ baseUrl }) => [
   part(
     'csharp',
     'C#: openapi-generator',
-    <Code language="sh">{`java -jar openapi-generator-cli-7.17.0.jar generate -i ${baseUrl}/api/openapi.json -g csharp -o cards\ndotnet build cards`}</Code>,
+    <Code
+      language="sh"
+      source={`java -jar openapi-generator-cli-7.17.0.jar generate -i ${baseUrl}/api/openapi.json -g csharp -o cards\ndotnet build cards`}
+    />,
   ),
   part(
     'signatures',

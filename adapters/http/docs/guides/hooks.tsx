@@ -33,9 +33,7 @@ export const hooks: Guide = ({ hasConsole }) => [
   part(
     'templates',
     'Templates',
-    <Code language="text" title="A template">
-      {template}
-    </Code>,
+    <Code language="text" title="A template" source={template} />,
     grid('Variables of templates', ['Variable', 'Stands for'], variables),
     'If a value is missing or blank, nothing is sent: 422 [`template_incomplete`](/docs/errors/template_incomplete) names every missing one. A `message` in the payload wins over the template.',
   ),

@@ -61,8 +61,6 @@ export const idempotency: Guide = ({ baseUrl }) => [
     'a-script',
     'A script that never sends twice',
     'It tries again where that helps, and tells you to come back where it does not.',
-    <Code language="sh" title="examples/send.sh">
-      {fileOf('examples/send.sh').trimEnd()}
-    </Code>,
+    <Code language="sh" title="examples/send.sh" source={fileOf('examples/send.sh').trimEnd()} />,
   ),
 ];

@@ -32,25 +32,19 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
     'start',
     'Start a service of your own',
     'In a checkout of this service, with Node and nothing else installed. It makes a demo organization with 1,000 credits, and prints its API key once.',
-    <Code language="sh" title="First terminal" terminal={1}>
-      FLOOR_SIMULATION=on npm start
-    </Code>,
+    <Code language="sh" title="First terminal" terminal={1} source="FLOOR_SIMULATION=on npm start" />,
     note(
       '**This is your sandbox.** A service that you start on your machine mails nothing. `FLOOR_SIMULATION=on` plays the production floor, so that cards go through their six steps by themselves. If someone else runs the service for you, ask them for a key. Cards sent with it are real and are mailed.',
     ),
     'Put the key that it printed into a variable of a second terminal, and check it. (A call in Node goes into a file such as `call.mjs`, one in Python into `call.py`; nothing has to be installed for either.)',
-    <Code language="sh" title="Second terminal" terminal={2}>
-      {settings(baseUrl)}
-    </Code>,
+    <Code language="sh" title="Second terminal" terminal={2} source={settings(baseUrl)} />,
     <Call name="account" url={`${baseUrl}/api/v1/account`} terminal={2} />,
   ),
   part(
     'first-card',
     'Send your first card',
     'One request sends one card and spends one credit. Write the card down:',
-    <Code language="sh" terminal={2}>
-      {card}
-    </Code>,
+    <Code language="sh" terminal={2} source={card} />,
     'Send it. The `Idempotency-Key` is something of yours that stays the same when you try again, such as the number of an order:',
     <Call
       name="send"
@@ -83,9 +77,7 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
     'follow',
     'See how far it is',
     'Look the card up by the code in its `id`:',
-    <Code language="sh" terminal={2}>
-      export CARD=HC-…
-    </Code>,
+    <Code language="sh" terminal={2} source="export CARD=HC-…" />,
     <Call name="look" url={`${baseUrl}/api/v1/cards/$CARD`} terminal={2} />,
     hasConsole
       ? '`steps` shows what is done. The page at its `url` shows the same to people, with the letter as it is written; the link that the service printed lets you in.'
@@ -101,29 +93,24 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
     'hook',
     'Let a shop send cards',
     'An inbound hook is a secret URL. Every JSON payload posted to the URL sends a card; the payload fills in its message template. The command line of your own service makes a hook; elsewhere the operator does. It needs the id of your organization, which the check of the key showed:',
-    <Code language="sh" terminal={2}>
-      export ORG=…
-    </Code>,
-    <Code language="sh" terminal={2}>
-      {hook}
-    </Code>,
+    <Code language="sh" terminal={2} source="export ORG=…" />,
+    <Code language="sh" terminal={2} source={hook} />,
     'It prints the URL, this once. Do what the shop would do:',
-    <Code language="sh" terminal={2}>
-      export HOOK_URL=…
-    </Code>,
+    <Code language="sh" terminal={2} source="export HOOK_URL=…" />,
     <Call name="fire" url="$HOOK_URL" credential={null} body={order} terminal={2} />,
   ),
   part(
     'webhook',
     'Receive a webhook',
     'Webhooks tell you what becomes of each card. In production they go to your https address. On your machine, the command line stands in for it: it receives your card events, signs them, and forwards them to your local program. Start it in a terminal of its own:',
-    <Code language="sh" title="Third terminal" terminal={3}>
-      {`${settings(baseUrl)}\n${listen}`}
-    </Code>,
+    <Code language="sh" title="Third terminal" terminal={3} source={`${settings(baseUrl)}\n${listen}`} />,
     'It prints a line when it is ready, and the secret that it signs with. Start a receiver that checks the signature:',
-    <Code language="sh" title="Fourth terminal" terminal={4}>
-      {'export WEBHOOK_SECRET=whsec_…\nnode examples/receiver.mjs'}
-    </Code>,
+    <Code
+      language="sh"
+      title="Fourth terminal"
+      terminal={4}
+      source={'export WEBHOOK_SECRET=whsec_…\nnode examples/receiver.mjs'}
+    />,
     'Send another card, and look at the fourth terminal:',
     <Call
       name="send-another"
@@ -134,7 +121,7 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
       title="Second terminal"
       terminal={2}
     />,
-    <Code language="text">{'card.created HC-…'}</Code>,
+    <Code language="text" source="card.created HC-…" />,
     "You've now sent a card, saved a contact, used a hook, and received a webhook. [Webhooks and signatures](/docs/webhooks) shows how to register your own address, and how to check a signature in your own program.",
   ),
 ];

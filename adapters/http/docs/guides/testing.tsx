@@ -20,9 +20,7 @@ export const testing: Guide = () => [
     'sandbox',
     'This is your sandbox',
     'There is no test mode, and there are no test keys: a card that is accepted in production gets made. Instead, run your own copy of the service: it is complete, has its own data and its own credits, and **mails nothing**.',
-    <Code language="sh" title="In a checkout">
-      FLOOR_SIMULATION=on npm start
-    </Code>,
+    <Code language="sh" title="In a checkout" source="FLOOR_SIMULATION=on npm start" />,
     '`FLOOR_SIMULATION=on` plays the production floor: within a minute a card that is due is written, packed and posted by itself, and webhooks report it. Without it queued cards wait until you report each step, as the people at the machines would.',
     'Data is in `data/`: delete the folder to start over.',
   ),
@@ -35,7 +33,7 @@ export const testing: Guide = () => [
     '- With `--endpoint` it forwards the deliveries to one of your endpoints, signed with that same secret, even while the endpoint is disabled. Responses of your program never count against the endpoint.',
     '- `webhook trigger card.mailed` gives a made-up event of any type to every `webhook listen` of your key on this machine, and `webhook resend evt_…` an earlier event.',
     '- A tunnel with a public name, registered as an endpoint.',
-    <Code language="sh">npm run -s cli -- webhook listen --forward-to http://127.0.0.1:3000/</Code>,
+    <Code language="sh" source="npm run -s cli -- webhook listen --forward-to http://127.0.0.1:3000/" />,
   ),
   part(
     'automated-tests',

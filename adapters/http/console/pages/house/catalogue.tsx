@@ -10,7 +10,7 @@ import {
 import { handwritingName, slugAndTitle } from '../../../operator/catalogue.js';
 import { parseValues } from '../../../schema/read.js';
 import { Field, Form } from '../../../web/form.js';
-import { Badge, ButtonLink, PageHeading, Panel } from '../../../web/parts.js';
+import { ActionLink, Badge, ButtonLink, PageHeading, Panel } from '../../../web/parts.js';
 import { confirmed, type HouseContext, page } from '../../page.js';
 
 const maxListed = 200;
@@ -78,13 +78,12 @@ export const cataloguePage = page({
                   <span class="under mono">card:{slug}</span>
                 </span>
                 <span class="end actions">
-                  <a
-                    class="button second"
-                    href={url('newCollectionCard', {}, { slug })}
-                    aria-label={`Picture of ${title}`}
-                  >
-                    Picture
-                  </a>
+                  <ButtonLink
+                    to={url('newCollectionCard', {}, { slug })}
+                    kind="second"
+                    label={`Picture of ${title}`}
+                    words="Picture"
+                  />
                   <Form
                     action={active ? 'withdraw' : 'publish'}
                     fields={{ slug, title }}
@@ -96,9 +95,7 @@ export const cataloguePage = page({
               </li>
             ))}
           </ul>
-          <ButtonLink kind="second" to={url('newCollectionCard')}>
-            New card
-          </ButtonLink>
+          <ActionLink kind="second" to={url('newCollectionCard')} words="New card" />
         </Panel>
       </div>
       <p class="quiet">Cards that were sent with what is withdrawn keep it.</p>

@@ -17,7 +17,7 @@ import { stepReport, withReason } from '../../../operator/cards.js';
 import { parseValues } from '../../../schema/read.js';
 import { Cover } from '../../../web/cover.js';
 import { Form } from '../../../web/form.js';
-import { Danger, Facts, PageHeading } from '../../../web/parts.js';
+import { ButtonLink, Danger, Facts, PageHeading } from '../../../web/parts.js';
 import { Day } from '../../../web/time.js';
 import { cardOn, nextOf, type Next } from '../../floor-data.js';
 import { nothingHere } from '../../admit.js';
@@ -140,13 +140,9 @@ export const floorCardPage = page({
       />
       <p class="actions">
         {card.recipient === null ? null : (
-          <a class="button second" href={url('sheets', { code: card.code })}>
-            Print its sheets
-          </a>
+          <ButtonLink to={url('sheets', { code: card.code })} kind="second" words="Print its sheets" />
         )}
-        <a class="button second" href={url('floor')}>
-          Next card
-        </a>
+        <ButtonLink to={url('floor')} kind="second" words="Next card" />
       </p>
       {canBeHeld.has(card.status) ? (
         <WithReason

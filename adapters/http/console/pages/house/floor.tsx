@@ -1,5 +1,5 @@
 import { Field } from '../../../web/form.js';
-import { Badge, ButtonLink, Empty, PageHeading, Table } from '../../../web/parts.js';
+import { ActionLink, Badge, Empty, PageHeading, Table } from '../../../web/parts.js';
 import { Day } from '../../../web/time.js';
 import { SmallFront } from '../../cards-table.js';
 import { codeIn, floorList, nextOf } from '../../floor-data.js';
@@ -48,9 +48,7 @@ export const floorPage = page({
           </li>
         ))}
       </ul>
-      <ButtonLink kind="second" to={url('run')}>
-        Print today’s run
-      </ButtonLink>
+      <ActionLink kind="second" to={url('run')} words="Print today’s run" />
       {first.length === 0 ? (
         <Empty title="Nothing is on the floor">Cards come here on the day they are due.</Empty>
       ) : (

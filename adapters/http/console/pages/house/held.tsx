@@ -4,7 +4,7 @@ import { readAccount, readBalance } from '../../../../../application/organizatio
 import { codeFrom } from '../../../../../application/cards/read-cards.js';
 import { release } from '../../../../../domain/card.js';
 import { Form } from '../../../web/form.js';
-import { ButtonLink, Danger, Empty, PageHeading } from '../../../web/parts.js';
+import { ActionLink, Danger, Empty, PageHeading } from '../../../web/parts.js';
 import { Time } from '../../../web/time.js';
 import { addressee, SmallFront } from '../../cards-table.js';
 import { ownersOf } from '../../floor-data.js';
@@ -87,9 +87,7 @@ export const heldPage = page({
         })
       )}
       {last === undefined ? null : (
-        <ButtonLink kind="second" to={url('held', {}, { from: last })}>
-          Newer
-        </ButtonLink>
+        <ActionLink kind="second" to={url('held', {}, { from: last })} words="Newer" />
       )}
     </>
   ),

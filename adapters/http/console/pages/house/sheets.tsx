@@ -9,7 +9,7 @@ import {
 } from '../../../../../application/cards/print-run.js';
 import { today } from '../../../../../domain/calendar.js';
 import type { LinesResponse } from '../../../server/route.js';
-import { Empty, PageHeading } from '../../../web/parts.js';
+import { ButtonLink, Empty, PageHeading } from '../../../web/parts.js';
 import { cardOn } from '../../floor-data.js';
 import { PageRefusal } from '../../gates.js';
 import { filePage, type HouseContext, page } from '../../page.js';
@@ -36,13 +36,16 @@ export const runPage = page({
             fronts, then all insides, then all envelopes, each by design and in the same order.
           </p>
           <p class="actions">
-            <a class="button" href={url('runSheets', {}, { after: query('after'), to: codes.at(-1) ?? '' })}>
-              Print the sheets
-            </a>
+            <ButtonLink
+              to={url('runSheets', {}, { after: query('after'), to: codes.at(-1) ?? '' })}
+              words="Print the sheets"
+            />
             {isLast ? null : (
-              <a class="button second" href={url('run', {}, { after: codes.at(-1) ?? '' })}>
-                Next part
-              </a>
+              <ButtonLink
+                to={url('run', {}, { after: codes.at(-1) ?? '' })}
+                kind="second"
+                words="Next part"
+              />
             )}
           </p>
         </>
