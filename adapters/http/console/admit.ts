@@ -3,6 +3,7 @@ import { DomainError, NamedError } from '../../../domain/errors.js';
 import { isUuid, OrganizationId, type Brand, type Uuid } from '../../../domain/ids.js';
 import { house } from '../../../domain/members.js';
 import { may, type Permission, type Role } from '../../../domain/permissions.js';
+import type { Url } from '../web/url.js';
 import type { SignedIn, Visitor, VisitorDeps } from './visitor.js';
 
 /** An organization to which the visitor was admitted: only `admit` makes one. */
@@ -20,6 +21,12 @@ export type Need = Permission | 'signed-in' | 'anyone';
 type Deps = Pick<VisitorDeps, 'streams'>;
 
 export class SignInFirst extends NamedError {}
+
+export class RedirectTo extends NamedError {
+  constructor(readonly to: Url) {
+    super('the page is elsewhere');
+  }
+}
 
 export class NotAllowed extends NamedError {
   constructor(

@@ -6,10 +6,10 @@ import { SignInUnavailable } from '../../../application/ports/sign-in-records.js
 import { retryAfter } from '../server/caller.js';
 import { refusalOf } from '../server/errors.js';
 import type { TextResponse } from '../server/route.js';
-import { NotAllowed, SignInFirst } from './admit.js';
+import { NotAllowed, RedirectTo, SignInFirst } from './admit.js';
 import { redirect, shown, waiting } from './rendered.js';
 import { PageRefusal } from './gates.js';
-import { RedirectTo, type Context } from './page.js';
+import type { Context } from './page.js';
 
 /** The people who can change a visitor's role, by name: the owners, or for the staff the operator. */
 const whoCanHelp = async ({ deps, visitor }: Context, { org }: NotAllowed): Promise<string> => {

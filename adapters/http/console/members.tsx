@@ -11,7 +11,7 @@ import { Time } from '../web/time.js';
 import type { Url } from '../web/url.js';
 import { idFrom } from './admit.js';
 import { gone } from './gone.js';
-import { confirmed, pageAfter, type Action, type Context, type KnownContext, type Outcome } from './page.js';
+import { confirmed, pageAfter, type Actions, type Context, type KnownContext, type Outcome } from './page.js';
 
 export const roleMeans: Readonly<Record<Role, string>> = {
   owner: 'sends and cancels cards, manages keys, webhooks and settings, and invites people',
@@ -157,9 +157,7 @@ export const linkShown = (
 });
 
 /** Actions on the members of an organization, or of the house, on their page. */
-export const peopleActions = <C extends KnownContext>(
-  orgOf: (context: C) => OrganizationId,
-): Readonly<Record<string, Action<C>>> => {
+export const peopleActions = <C extends KnownContext>(orgOf: (context: C) => OrganizationId): Actions<C> => {
   const again = (context: C): Url => pageAfter(context, 'linkMade');
   const shown = (context: C, title: string, path: Url, ends: string | number): Outcome =>
     linkShown(context, { title, path, ends, back: context.url(context.path, context.params) });

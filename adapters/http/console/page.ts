@@ -1,4 +1,3 @@
-import { NamedError } from '../../../domain/errors.js';
 import type { Initiator } from '../../../application/writing/commands.js';
 import type { Command } from '../../../domain/events.js';
 import type { Role } from '../../../domain/permissions.js';
@@ -82,12 +81,10 @@ export const go = (to: Url, cookies: readonly string[] = []): Outcome => ({ kind
 export const pageAfter = ({ url, path, params }: Context, done: NoticeName): Url =>
   url(path, params, { done });
 
-export class RedirectTo extends NamedError {
-  constructor(readonly to: Url) {
-    super('the page is elsewhere');
-  }
-}
+/** The work of a form. */
+export type Run<C> = (context: C, sent: Sent) => Promise<Outcome>;
 
+/** A form that is special in some way. */
 export interface Action<C> {
   /** What its visitor needs, if not the same as for the other actions of the page. */
   readonly may?: Need;
@@ -98,22 +95,25 @@ export interface Action<C> {
    * that broke off is not repeated either: it may already have taken effect.
    */
   readonly again?: (context: C) => Url;
-  readonly run: (context: C, sent: Sent) => Promise<Outcome>;
+  readonly run: Run<C>;
   /** For a form with a file, of which a page has one at most: runs the action, any number of times. */
   readonly upload?: (context: C, sent: Sent, upload: Upload) => Promise<Outcome>;
   readonly fileLimit?: FileLimit;
 }
 
 /** A form that leads back to its page once its work is done. */
-export const confirmed = <C extends Context = OrgContext>(
-  done: NoticeName,
-  work: (context: NoInfer<C>, sent: Sent) => Promise<unknown>,
-): Action<C> => ({
-  run: async (context, sent) => {
+export const confirmed =
+  <C extends Context = OrgContext>(
+    done: NoticeName,
+    work: (context: NoInfer<C>, sent: Sent) => Promise<unknown>,
+  ): Run<C> =>
+  async (context, sent) => {
     await work(context, sent);
     return go(pageAfter(context, done));
-  },
-});
+  };
+
+/** The forms of a page, by their names. */
+export type Actions<C> = Readonly<Record<string, Run<C> | Action<C>>>;
 
 interface Definition<N extends Need, Name extends PageName, Data> {
   readonly path: Name;
@@ -128,7 +128,7 @@ interface Definition<N extends Need, Name extends PageName, Data> {
   /** The organization whose menu is shown, if the path names none. */
   readonly within?: (data: Data) => Admitted;
   readonly view: (data: Data, context: ContextFor<N, Name>, refused: ShownRefusal | null) => Html;
-  readonly actions?: Readonly<Record<string, Action<ContextFor<N, Name>>>>;
+  readonly actions?: Actions<ContextFor<N, Name>>;
 }
 
 export interface Shown {
@@ -157,7 +157,10 @@ export const page = <const N extends Need, const Name extends PageName, Data>(
   definition: Definition<N, Name, Data>,
 ): Page => {
   const { path, may, mayAct = may, query = [], load, title, linked, within, view } = definition;
-  const actions = Object.entries(definition.actions ?? {}) as [string, Action<Context>][];
+  const actions = Object.entries((definition.actions ?? {}) as Actions<Context>).map(
+    ([name, action]) =>
+      [name, { may: mayAct, ...(typeof action === 'function' ? { run: action } : action) }] as const,
+  );
   return {
     path: paths[path],
     may,
@@ -172,7 +175,7 @@ export const page = <const N extends Need, const Name extends PageName, Data>(
         within: within?.(data),
       };
     },
-    actions: Object.fromEntries(actions.map(([name, action]) => [name, { may: mayAct, ...action }])),
+    actions: Object.fromEntries(actions),
   };
 };
 
@@ -183,15 +186,14 @@ type FileDefinition<N extends Need, Name extends PageName> = Pick<
 
 /** Declares a file that is made on request. It goes through the gate of pages. */
 export const filePage = <const N extends Need, const Name extends PageName>({
-  path,
-  may,
-  query = [],
   file,
+  ...definition
 }: FileDefinition<N, Name>): Page => ({
-  path: paths[path],
-  may,
-  query,
-  show: () => Promise.reject(new Error('a file is no page')),
-  actions: {},
+  ...page({
+    ...definition,
+    load: () => Promise.reject(new Error('a file is no page')),
+    title: () => '',
+    view: () => null,
+  }),
   file: (context) => file(context as ContextFor<N, Name>),
 });

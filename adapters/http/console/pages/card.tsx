@@ -145,14 +145,12 @@ export const cardPage = page({
     </>
   ),
   actions: {
-    cancel: {
-      run: async (context) => {
-        const { card, org, role } = await admittedCard(context);
-        assertMay({ role, org }, 'cards.cancel');
-        const { deps, command, url } = context;
-        await cancelCard(deps, { code: codeFrom(card.code), org }, { ...command(), org });
-        return go(url('card', { code: card.code }));
-      },
+    cancel: async (context) => {
+      const { card, org, role } = await admittedCard(context);
+      assertMay({ role, org }, 'cards.cancel');
+      const { deps, command, url } = context;
+      await cancelCard(deps, { code: codeFrom(card.code), org }, { ...command(), org });
+      return go(url('card', { code: card.code }));
     },
   },
 });

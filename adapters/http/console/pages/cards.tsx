@@ -8,7 +8,8 @@ import type { OrganizationId } from '../../../../domain/ids.js';
 import { Search } from '../../web/form.js';
 import { Empty, PageHeading, Older } from '../../web/parts.js';
 import { CardsTable } from '../cards-table.js';
-import { page, RedirectTo } from '../page.js';
+import { RedirectTo } from '../admit.js';
+import { page } from '../page.js';
 import { shownPart, wantedPart } from '../paging.js';
 import { statusWords } from '../status.js';
 

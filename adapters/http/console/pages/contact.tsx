@@ -96,13 +96,11 @@ export const contactPage = page({
       const change = { details, seen: sent('seen') };
       await replaceContact(deps, org, Uuid.parse(id), command(), change);
     }),
-    remove: {
-      run: async (context, sent) => {
-        const { deps, command, org, url } = context;
-        const { id } = await loadContact(context);
-        await removeContact(deps, Uuid.parse(id), command(), sent('seen'));
-        return go(url('contacts', { org }, { done: 'contactDeleted' }));
-      },
+    remove: async (context, sent) => {
+      const { deps, command, org, url } = context;
+      const { id } = await loadContact(context);
+      await removeContact(deps, Uuid.parse(id), command(), sent('seen'));
+      return go(url('contacts', { org }, { done: 'contactDeleted' }));
     },
   },
 });

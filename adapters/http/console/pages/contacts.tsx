@@ -94,13 +94,11 @@ export const contactsPage = page({
     </>
   ),
   actions: {
-    make: {
-      run: async ({ deps, command, org, url }, sent) => {
-        const details = contactFrom(sent);
-        const id = CommandId.parse(derivedUuid('contact in the console', org, sent('form')));
-        const saved = await saveContactRecord(deps, org, { ...command(), id }, details, { once: true });
-        return go(url('contact', { org, contact: saved.id }, { done: 'contactSaved' }));
-      },
+    make: async ({ deps, command, org, url }, sent) => {
+      const details = contactFrom(sent);
+      const id = CommandId.parse(derivedUuid('contact in the console', org, sent('form')));
+      const saved = await saveContactRecord(deps, org, { ...command(), id }, details, { once: true });
+      return go(url('contact', { org, contact: saved.id }, { done: 'contactSaved' }));
     },
   },
 });

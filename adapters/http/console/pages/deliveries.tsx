@@ -127,19 +127,15 @@ export const deliveriesPage = page({
     );
   },
   actions: {
-    retry: {
-      run: async (context, sent) => {
-        await retryDelivery(context.deps.webhooks, context.org, sent('delivery'));
-        return after(context, 'retried');
-      },
+    retry: async (context, sent) => {
+      await retryDelivery(context.deps.webhooks, context.org, sent('delivery'));
+      return after(context, 'retried');
     },
-    redrive: {
-      run: async (context, sent) => {
-        const { deps, org, timeZone } = context;
-        const from = { time: sinceIn(sent, timeZone) };
-        await redriveDeliveries(deps.webhooks, org, { from, to: null, endpoint: sent('to').toLowerCase() });
-        return after(context, 'redriven');
-      },
+    redrive: async (context, sent) => {
+      const { deps, org, timeZone } = context;
+      const from = { time: sinceIn(sent, timeZone) };
+      await redriveDeliveries(deps.webhooks, org, { from, to: null, endpoint: sent('to').toLowerCase() });
+      return after(context, 'redriven');
     },
   },
 });

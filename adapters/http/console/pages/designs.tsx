@@ -144,14 +144,14 @@ export const designsPage = page({
     ),
     withdraw: {
       may: 'organizations.manage',
-      ...confirmed('designWithdrawn', async ({ deps, by, org }, sent) => {
+      run: confirmed('designWithdrawn', async ({ deps, by, org }, sent) => {
         const { reason } = parseValues(withReason, { reason: sent('reason') });
         await withdrawDesign(deps, by, org, sent('design'), reason);
       }),
     },
     reinstate: {
       may: 'organizations.manage',
-      ...confirmed('designReinstated', ({ deps, by, org }, sent) =>
+      run: confirmed('designReinstated', ({ deps, by, org }, sent) =>
         withdrawDesign(deps, by, org, sent('design'), null),
       ),
     },

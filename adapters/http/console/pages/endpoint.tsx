@@ -124,13 +124,11 @@ export const endpointPage = page({
         return { kind: 'show', title: 'The new signing secret', body };
       },
     },
-    delete: {
-      run: async (context) => {
-        const { deps, org, command, url } = context;
-        const { endpoint } = await readEndpoint(deps.webhooks, org, idIn(context));
-        await deleteEndpoint(deps.webhooks, org, endpoint.id, command());
-        return go(url('webhooks', { org }, { done: 'deleted' }));
-      },
+    delete: async (context) => {
+      const { deps, org, command, url } = context;
+      const { endpoint } = await readEndpoint(deps.webhooks, org, idIn(context));
+      await deleteEndpoint(deps.webhooks, org, endpoint.id, command());
+      return go(url('webhooks', { org }, { done: 'deleted' }));
     },
   },
 });

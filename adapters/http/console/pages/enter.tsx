@@ -50,12 +50,10 @@ export const enterPage = page({
     </div>
   ),
   actions: {
-    enter: { run: (context) => entered(context, root) },
-    enterDemo: {
-      run: async (context) => {
-        if ((await findDemoOwner(context.deps)) === null) throw await unknownLink(context, over);
-        return entered(context, demoOwner);
-      },
+    enter: (context) => entered(context, root),
+    enterDemo: async (context) => {
+      if ((await findDemoOwner(context.deps)) === null) throw await unknownLink(context, over);
+      return entered(context, demoOwner);
     },
   },
 });

@@ -169,12 +169,10 @@ export const hookPage = page({
     }),
     pause: confirmed('hookPaused', setPaused(true)),
     resume: confirmed('hookResumed', setPaused(false)),
-    delete: {
-      run: async (context) => {
-        const { deps, command, org, url } = context;
-        await removeHook(deps, org, hookIdIn(context), command());
-        return go(url('hooks', { org }, { done: 'hookDeleted' }));
-      },
+    delete: async (context) => {
+      const { deps, command, org, url } = context;
+      await removeHook(deps, org, hookIdIn(context), command());
+      return go(url('hooks', { org }, { done: 'hookDeleted' }));
     },
   },
 });

@@ -75,34 +75,30 @@ export const joinPage = page({
     </div>
   ),
   actions: {
-    join: {
-      run: async (context, sent) => {
-        const id = newAccountIdOf(invitationIdOf(tokenIn(context)), formIn(sent));
-        const { org, person } = await invitationOf(context, (account) => account === id);
-        const { name } = parseValues(joiner, { name: sent('name') || person.name });
-        const joining = { id, person: { email: person.email, name } };
-        const link = tokenIn(context);
-        const chosen = await goodPassword(context, {
-          ...joining.person,
-          password: sent('password'),
-          field: 'password',
-          account: null,
-          link,
-        });
-        const joined = await joinWithNewAccount(context.deps, context, org, link, joining, chosen);
-        return entered(context, org, joined);
-      },
+    join: async (context, sent) => {
+      const id = newAccountIdOf(invitationIdOf(tokenIn(context)), formIn(sent));
+      const { org, person } = await invitationOf(context, (account) => account === id);
+      const { name } = parseValues(joiner, { name: sent('name') || person.name });
+      const joining = { id, person: { email: person.email, name } };
+      const link = tokenIn(context);
+      const chosen = await goodPassword(context, {
+        ...joining.person,
+        password: sent('password'),
+        field: 'password',
+        account: null,
+        link,
+      });
+      const joined = await joinWithNewAccount(context.deps, context, org, link, joining, chosen);
+      return entered(context, org, joined);
     },
-    joinWith: {
-      run: async (context, sent) => {
-        // An accepted invitation may be accepted again by the account of the password.
-        const { org, person } = await invitationOf(context, () => true);
-        const wrong = 'This is not the password of an account with this e-mail address.';
-        const credential = await accountBy(context, person.email, sent('current'), wrong, 'current');
-        const accepting = { id: credential.account, person };
-        await acceptFor(context.deps, context, org, tokenIn(context), accepting);
-        return entered(context, org, credential);
-      },
+    joinWith: async (context, sent) => {
+      // An accepted invitation may be accepted again by the account of the password.
+      const { org, person } = await invitationOf(context, () => true);
+      const wrong = 'This is not the password of an account with this e-mail address.';
+      const credential = await accountBy(context, person.email, sent('current'), wrong, 'current');
+      const accepting = { id: credential.account, person };
+      await acceptFor(context.deps, context, org, tokenIn(context), accepting);
+      return entered(context, org, credential);
     },
   },
 });

@@ -69,49 +69,43 @@ export const mePage = page({
         return go(url('signIn'), [sessionCookie(origin, '')]);
       },
     },
-    signOutThere: {
-      run: async (context, sent) => {
-        const { deps, visitor, url } = context;
-        const { owner } = visitor.session;
-        // Only the visitor's own sessions are searched, so that no other can be ended.
-        const own = (await deps.sessions.listOf(owner)).find(({ id }) => id === sent('session'));
-        if (own !== undefined) await deps.sessions.end(own.id);
-        tell(context, { account: owner }, 'signed out elsewhere');
-        return go(url('me'));
-      },
+    signOutThere: async (context, sent) => {
+      const { deps, visitor, url } = context;
+      const { owner } = visitor.session;
+      // Only the visitor's own sessions are searched, so that no other can be ended.
+      const own = (await deps.sessions.listOf(owner)).find(({ id }) => id === sent('session'));
+      if (own !== undefined) await deps.sessions.end(own.id);
+      tell(context, { account: owner }, 'signed out elsewhere');
+      return go(url('me'));
     },
-    signOutOthers: {
-      run: async (context) => {
-        const { deps, visitor, by, url } = context;
-        const epoch = await signOutOthers(deps, by, visitor.session);
-        tell(context, { account: visitor.session.owner }, 'signed out elsewhere');
-        const isKnown = visitor.kind === 'member' && epoch !== null;
-        return go(url('me'), isKnown ? [knownDevice(context, { account: visitor.account, epoch })] : []);
-      },
+    signOutOthers: async (context) => {
+      const { deps, visitor, by, url } = context;
+      const epoch = await signOutOthers(deps, by, visitor.session);
+      tell(context, { account: visitor.session.owner }, 'signed out elsewhere');
+      const isKnown = visitor.kind === 'member' && epoch !== null;
+      return go(url('me'), isKnown ? [knownDevice(context, { account: visitor.account, epoch })] : []);
     },
-    changePassword: {
-      run: async (context, sent) => {
-        const { deps, visitor, url } = context;
-        const wrong = 'This is not your password.';
-        if (visitor.kind !== 'member') throw new DomainError('invalid_parameter', wrong, 'password');
-        const { account: id, epoch } = await accountBy(context, visitor.email, sent('password'), wrong);
-        if (id !== visitor.account) throw new DomainError('invalid_parameter', wrong, 'password');
-        const { email, name } = visitor;
-        const chosen = await goodPassword(context, {
-          password: sent('next'),
-          field: 'next',
-          email,
-          name,
-          account: id,
-          link: null,
-        });
-        const mailbox = mailboxIdOf(email);
-        const hash = await hashOfNew(deps, mailbox, id, chosen);
-        const next = { id, mailbox, hash, since: epoch };
-        const renewed = await setPassword(deps, context, next, visitor.session);
-        tell(context, { account: id }, 'signed out elsewhere');
-        return go(url('me'), [knownDevice(context, renewed)]);
-      },
+    changePassword: async (context, sent) => {
+      const { deps, visitor, url } = context;
+      const wrong = 'This is not your password.';
+      if (visitor.kind !== 'member') throw new DomainError('invalid_parameter', wrong, 'password');
+      const { account: id, epoch } = await accountBy(context, visitor.email, sent('password'), wrong);
+      if (id !== visitor.account) throw new DomainError('invalid_parameter', wrong, 'password');
+      const { email, name } = visitor;
+      const chosen = await goodPassword(context, {
+        password: sent('next'),
+        field: 'next',
+        email,
+        name,
+        account: id,
+        link: null,
+      });
+      const mailbox = mailboxIdOf(email);
+      const hash = await hashOfNew(deps, mailbox, id, chosen);
+      const next = { id, mailbox, hash, since: epoch };
+      const renewed = await setPassword(deps, context, next, visitor.session);
+      tell(context, { account: id }, 'signed out elsewhere');
+      return go(url('me'), [knownDevice(context, renewed)]);
     },
   },
 });

@@ -51,11 +51,9 @@ export const newFrontPage = page({
     </>
   ),
   actions: {
-    save: {
-      run: async ({ deps, by, org, params, url }, sent) => {
-        await saveFront(deps, by, org, params['picture'] ?? '', sent('fit'));
-        return go(url('designs', { org }, { done: 'designSaved' }));
-      },
+    save: async ({ deps, by, org, params, url }, sent) => {
+      await saveFront(deps, by, org, params['picture'] ?? '', sent('fit'));
+      return go(url('designs', { org }, { done: 'designSaved' }));
     },
   },
 });

@@ -32,24 +32,22 @@ export const resetPage = page({
     </div>
   ),
   actions: {
-    reset: {
-      run: async (context, sent) => {
-        const { deps, params, url } = context;
-        const { id, person } = await accountOf(context);
-        const link = params['link'] ?? '';
-        const chosen = await goodPassword(context, {
-          ...person,
-          password: sent('password'),
-          field: 'password',
-          account: id,
-          link,
-        });
-        const mailbox = mailboxIdOf(person.email);
-        const hash = await hashOfNew(deps, mailbox, id, chosen);
-        if ((await takeReset(deps, link)) === null) throw await unknownLink(context, over);
-        const renewed = await setPassword(deps, context, { id, mailbox, hash, since: null }, null);
-        return go(url('start'), await signedIn(context, renewed));
-      },
+    reset: async (context, sent) => {
+      const { deps, params, url } = context;
+      const { id, person } = await accountOf(context);
+      const link = params['link'] ?? '';
+      const chosen = await goodPassword(context, {
+        ...person,
+        password: sent('password'),
+        field: 'password',
+        account: id,
+        link,
+      });
+      const mailbox = mailboxIdOf(person.email);
+      const hash = await hashOfNew(deps, mailbox, id, chosen);
+      if ((await takeReset(deps, link)) === null) throw await unknownLink(context, over);
+      const renewed = await setPassword(deps, context, { id, mailbox, hash, since: null }, null);
+      return go(url('start'), await signedIn(context, renewed));
     },
   },
 });

@@ -39,18 +39,16 @@ export const sendPage = page({
         return { kind: 'show', title: 'Send a card', body };
       },
     },
-    send: {
-      run: async (context, sent) => {
-        const draft = draftFrom(sent);
-        const request = await requestFrom(context, draft, sent('form'));
-        try {
-          const wanted = { ...request, draft: () => cardFrom(context, draft) };
-          const { code } = await sendCard(context.deps, wanted);
-          return go(context.url('card', { code }));
-        } catch (error) {
-          throw atField(newCard, error);
-        }
-      },
+    send: async (context, sent) => {
+      const draft = draftFrom(sent);
+      const request = await requestFrom(context, draft, sent('form'));
+      try {
+        const wanted = { ...request, draft: () => cardFrom(context, draft) };
+        const { code } = await sendCard(context.deps, wanted);
+        return go(context.url('card', { code }));
+      } catch (error) {
+        throw atField(newCard, error);
+      }
     },
   },
 });

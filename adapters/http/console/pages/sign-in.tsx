@@ -39,12 +39,10 @@ export const signInPage = page({
     </div>
   ),
   actions: {
-    signIn: {
-      run: async (context, sent) => {
-        const wrong = 'E-mail and password don’t match.';
-        const account = await accountBy(context, sent('email'), sent('password'), wrong);
-        return go(wayBack(context, sent('to')), await signedIn(context, account));
-      },
+    signIn: async (context, sent) => {
+      const wrong = 'E-mail and password don’t match.';
+      const account = await accountBy(context, sent('email'), sent('password'), wrong);
+      return go(wayBack(context, sent('to')), await signedIn(context, account));
     },
   },
 });

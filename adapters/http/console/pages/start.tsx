@@ -1,5 +1,6 @@
 import { choicesOf, houseOf } from '../choices.js';
-import { page, RedirectTo } from '../page.js';
+import { RedirectTo } from '../admit.js';
+import { page } from '../page.js';
 import { placeOfWord } from '../../web/paths.js';
 
 /**

@@ -161,11 +161,11 @@ export const floorCardPage = page({
     </>
   ),
   actions: {
-    queue: { run: (context) => change(context, queue) },
-    start: { run: report('in_progress') },
-    done: { run: report('completed') },
-    failed: { run: report('failed') },
-    hold: { run: (context, sent) => change(context, hold(reasonIn(sent))) },
-    fail: { run: (context, sent) => change(context, fail(reasonIn(sent))) },
+    queue: (context) => change(context, queue),
+    start: report('in_progress'),
+    done: report('completed'),
+    failed: report('failed'),
+    hold: (context, sent) => change(context, hold(reasonIn(sent))),
+    fail: (context, sent) => change(context, fail(reasonIn(sent))),
   },
 });

@@ -4,7 +4,8 @@ import { Day } from '../../../web/time.js';
 import { SmallFront } from '../../cards-table.js';
 import { codeIn, floorList, nextOf } from '../../floor-data.js';
 import { stepName } from '../../happenings.js';
-import { page, RedirectTo } from '../../page.js';
+import { RedirectTo } from '../../admit.js';
+import { page } from '../../page.js';
 import { Status, statusWords } from '../../status.js';
 
 const nextWords = (card: Parameters<typeof nextOf>[0]): string => {

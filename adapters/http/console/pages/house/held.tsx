@@ -98,7 +98,7 @@ export const heldPage = page({
     }),
     cancel: {
       may: 'cards.cancel',
-      ...confirmed<HouseContext>('cardCancelled', async ({ deps, command }, sent) => {
+      run: confirmed<HouseContext>('cardCancelled', async ({ deps, command }, sent) => {
         const card = { code: codeFrom(sent('card')), org: null };
         await cancelCard(deps, card, command());
       }),

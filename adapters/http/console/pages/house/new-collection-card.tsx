@@ -70,11 +70,9 @@ export const newCollectionFrontPage = page({
     </>
   ),
   actions: {
-    save: {
-      run: async ({ deps, by, params, url }, sent) => {
-        await saveFront(deps, by, house, params['picture'] ?? '', sent('fit'));
-        return go(url('catalogue', {}, { done: 'catalogueChanged' }));
-      },
+    save: async ({ deps, by, params, url }, sent) => {
+      await saveFront(deps, by, house, params['picture'] ?? '', sent('fit'));
+      return go(url('catalogue', {}, { done: 'catalogueChanged' }));
     },
   },
 });
