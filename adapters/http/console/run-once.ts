@@ -5,7 +5,7 @@ import type { Url } from '../web/url.js';
 import { PageRefusal } from './gates.js';
 import { go, type Context, type Outcome, type Page, type Sent } from './page.js';
 
-/** The id of a form, as its page gave it. Throws Stopped for any other text. */
+/** The id of a form, as its page gave it. Throws PageRefusal for any other text. */
 export const formIn = (sent: Sent): string => {
   const form = sent('form');
   if (!/^[\w-]{43}$/.test(form))

@@ -48,9 +48,6 @@ export const draftFor = (contact: ContactDocument | null): Draft => {
   return draftOf((name) => (name === 'contact' ? contact.id : (known[name.replace('recipient.', '')] ?? '')));
 };
 
-/** Leaves out empty texts, as in the body of a request. */
-const given = (text: string): { readonly value?: string } => (text === '' ? {} : { value: text });
-
 /** The card that the form asks for, each field read or refused on its own. */
 export const cardFrom = async (context: OrgContext, draft: Draft): Promise<CardDraft> => {
   const contact = await contactOf(context, draft.contact);
@@ -58,9 +55,10 @@ export const cardFrom = async (context: OrgContext, draft: Draft): Promise<CardD
   const read = readCardFields({
     recipient: Object.fromEntries(parts.map((name) => [name.replace('recipient.', ''), draft[name]])),
     message: draft.message,
-    arrive_on: given(draft.arrive_on).value,
-    handwriting: given(draft.handwriting).value,
-    design_id: given(draft.design_id).value,
+    // Empty texts are left out, as in the body of a request.
+    arrive_on: draft.arrive_on || undefined,
+    handwriting: draft.handwriting || undefined,
+    design_id: draft.design_id || undefined,
     reference: draft.reference,
   });
   const email = emailIn(contact?.details?.email);

@@ -1,5 +1,4 @@
 import { asyncApiDocument } from '../document/asyncapi.js';
-import { isPlainObject } from '../../../domain/plain-object.js';
 import type { JsonSchema } from '../schema/json-schema.js';
 import { exampleOf } from '../document/samples.js';
 import { Json } from './code.js';
@@ -13,8 +12,10 @@ interface Message {
   readonly payload: JsonSchema;
 }
 
-const inside = (node: unknown, ...names: readonly string[]): unknown =>
-  names.reduce((at: unknown, name) => (isPlainObject(at) ? at[name] : undefined), node);
+interface Components {
+  readonly messages: Readonly<Record<string, Message>>;
+  readonly schemas: { readonly Metadata: JsonSchema };
+}
 
 const partOf = ([type, { summary, payload }]: readonly [string, Message]): Part => {
   const data = payload.properties?.['data'] ?? {};
@@ -36,15 +37,13 @@ const partOf = ([type, { summary, payload }]: readonly [string, Message]): Part 
 
 /** Every domain event, as the AsyncAPI document has it. */
 export const recordedPage = (baseUrl: string): DocsPage => {
-  const document = asyncApiDocument(baseUrl);
-  const messages = Object.entries(
-    inside(document, 'components', 'messages') as Readonly<Record<string, Message>>,
-  );
+  const { components } = asyncApiDocument(baseUrl) as { readonly components: Components };
+  const messages = Object.entries(components.messages);
   const envelope = Object.entries(messages[0]?.[1].payload.properties ?? {}).filter(
     ([name]) => !['type', 'data', 'metadata'].includes(name),
   );
   const metadata = {
-    ...(inside(document, 'components', 'schemas', 'Metadata') as JsonSchema),
+    ...components.schemas.Metadata,
     description: 'Who caused the event, what it belongs to, and what proves it.',
   };
   const fields = [

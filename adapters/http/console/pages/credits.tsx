@@ -47,10 +47,10 @@ export const creditsPage = page({
     // The newest line has the balance: so the page can't disagree with itself.
     const newest = part.startingAfter === null ? lines[0]?.event.data.balance : undefined;
     const balance = newest ?? (await readBalance(deps, org));
-    return { balance, lines, used, older: last?.revision, mayAdd: may(role, 'credits.add') };
+    return { balance, lines, used, last, mayAdd: may(role, 'credits.add') };
   },
   title: () => 'Credits',
-  view: ({ balance, lines, used, older, mayAdd }, { url, org }) => (
+  view: ({ balance, lines, used, last, mayAdd }, { url, org }) => (
     <>
       <PageHeading title="Credits" />
       <div class="grid">
@@ -99,7 +99,7 @@ export const creditsPage = page({
       ) : (
         <Statement lines={lines} />
       )}
-      <Older to={older === undefined ? older : url('credits', { org }, { before: String(older) })} />
+      <Older to={last && url('credits', { org }, { before: String(last.revision) })} />
     </>
   ),
   actions: {

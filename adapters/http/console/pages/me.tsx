@@ -91,16 +91,9 @@ export const mePage = page({
       if (visitor.kind !== 'member') throw new DomainError('invalid_parameter', wrong, 'password');
       const { account: id, epoch } = await accountBy(context, visitor.email, sent('password'), wrong);
       if (id !== visitor.account) throw new DomainError('invalid_parameter', wrong, 'password');
-      const { email, name } = visitor;
-      const chosen = await goodPassword(context, {
-        password: sent('next'),
-        field: 'next',
-        email,
-        name,
-        account: id,
-        link: null,
-      });
-      const mailbox = mailboxIdOf(email);
+      const wanted = { ...visitor, password: sent('next'), field: 'next', link: null };
+      const chosen = await goodPassword(context, wanted);
+      const mailbox = mailboxIdOf(visitor.email);
       const hash = await hashOfNew(deps, mailbox, id, chosen);
       const next = { id, mailbox, hash, since: epoch };
       const renewed = await setPassword(deps, context, next, visitor.session);

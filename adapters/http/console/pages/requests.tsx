@@ -41,10 +41,10 @@ export const requestsPage = page({
     const rows = await Promise.all(
       part.shown.map(async (request) => ({ request, who: request.actor && (await nameOf(request.actor)) })),
     );
-    return { q, rows, older: part.last?.id, shown, by: actor === null ? 'not let in' : await nameOf(actor) };
+    return { q, rows, last: part.last, shown, by: actor === null ? 'not let in' : await nameOf(actor) };
   },
   title: () => 'Requests',
-  view: ({ q, rows, older, shown, by }, { org, role, url }) => {
+  view: ({ q, rows, last, shown, by }, { org, role, url }) => {
     const code = errorCodes.find((known) => known === shown?.request.code);
     return (
       <>
@@ -115,7 +115,7 @@ export const requestsPage = page({
             )}
           </Panel>
         )}
-        <Older to={older === undefined ? older : url('requests', { org }, { q, before: older })} />
+        <Older to={last && url('requests', { org }, { q, before: last.id })} />
       </>
     );
   },
