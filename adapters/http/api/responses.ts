@@ -50,8 +50,19 @@ export const jsonOnce = <Row extends object>(shape: (row: Row) => object): ((row
   };
 };
 
-/** The JSON of the first rows that a page has room for. `shape`: of a row, or its JSON. */
-const fittingRows = <Row>(rows: readonly Row[], shape: (row: Row) => object | string): readonly string[] => {
+/** The cursor of most lists. */
+export const byId = ({ id }: { readonly id: string }): string => id;
+
+/**
+ * The rows that a page has room for, as a JSON array, and the cursor of the next page. `shape`: of a row, or
+ * its JSON.
+ */
+export const firstRows = <Row>(
+  rows: readonly Row[],
+  limit: number,
+  cursorOf: (row: Row) => string,
+  shape: (row: Row) => object | string,
+): { readonly json: string; readonly next: string | null } => {
   const fitting: string[] = [];
   let left = maxPageBytes - aroundRows;
   for (const row of rows) {
@@ -61,20 +72,6 @@ const fittingRows = <Row>(rows: readonly Row[], shape: (row: Row) => object | st
     if (left < 0 && fitting.length > 0) break;
     fitting.push(json);
   }
-  return fitting;
-};
-
-/** The cursor of most lists. */
-export const byId = ({ id }: { readonly id: string }): string => id;
-
-/** The rows that a page has room for, as a JSON array, and the cursor of the next page. */
-export const firstRows = <Row>(
-  rows: readonly Row[],
-  limit: number,
-  cursorOf: (row: Row) => string,
-  shape: (row: Row) => object | string,
-): { readonly json: string; readonly next: string | null } => {
-  const fitting = fittingRows(rows, shape);
   const last = rows[fitting.length - 1];
   const goesOn = last !== undefined && (fitting.length < rows.length || rows.length >= limit);
   return { json: `[${fitting.join(',')}]`, next: goesOn ? cursorOf(last) : null };

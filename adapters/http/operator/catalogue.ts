@@ -10,7 +10,7 @@ import {
   type OfficeListDeps,
 } from '../../../application/organizations/operator-lists.js';
 import { listOf, pageOf } from '../api/responses.js';
-import { maxLabelLength, pageCursor, text } from '../schema/fields.js';
+import { labelFacts, pageCursor, text } from '../schema/fields.js';
 import { shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import type { Route } from '../server/route.js';
@@ -28,11 +28,7 @@ const handwritingRow = z.object({
 });
 
 export const collectionCard = z.object({
-  title: text({
-    maxLength: maxLabelLength,
-    description: 'The title of the card.',
-    examples: ['Thank you, botanical'],
-  }),
+  title: text(labelFacts('The title of the card.', 'Thank you, botanical')),
   active,
 });
 export const collectionSlug = text({

@@ -14,7 +14,7 @@ import { newCommand } from '../../../application/writing/commands.js';
 import { DomainError } from '../../../domain/errors.js';
 import { asOfField, momentFrom, pastPage } from '../api/as-of.js';
 import { byId, instant, listOf, pageOf, timestamp } from '../api/responses.js';
-import { maxLabelLength, optional, optionalText } from '../schema/fields.js';
+import { labelFacts, optional, optionalText } from '../schema/fields.js';
 import { alwaysTrue, cardCode, examples, idOf, shownNumber, shownText, nullText } from '../schema/shown.js';
 import { parseValues, whole, type JsonObject } from '../schema/read.js';
 import type { Route } from '../server/route.js';
@@ -87,11 +87,7 @@ const callBody = ({ id, at, status, code, card, requestId }: HookCall): object =
 
 export const newHook = z
   .object({
-    label: optionalText({
-      maxLength: maxLabelLength,
-      description: 'What the hook is called.',
-      examples: ['Shop'],
-    }),
+    label: optionalText(labelFacts('What the hook is called.', 'Shop')),
     design_id: optionalText({
       code: 'design_not_found',
       description:

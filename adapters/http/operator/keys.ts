@@ -21,7 +21,7 @@ import { DomainError } from '../../../domain/errors.js';
 import type { Instant } from '../../../domain/ids.js';
 import { asOfField, momentFrom, pastPage } from '../api/as-of.js';
 import { byId, instant, isoTime, listOf, pageOf, timestamp } from '../api/responses.js';
-import { maxLabelLength, optional, optionalText } from '../schema/fields.js';
+import { labelFacts, optional, optionalText } from '../schema/fields.js';
 import { alwaysTrue, idOf, newSecret, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import type { Route } from '../server/route.js';
@@ -29,8 +29,7 @@ import { byOperator, operatorAccess, operatorRoute, pageAtQuery, pageQuery, root
 
 type KeyRouteDeps = AdministrationDeps & ReadKeysDeps;
 
-const newLabel = (example: string) =>
-  optionalText({ maxLength: maxLabelLength, description: 'What the key is called.', examples: [example] });
+const newLabel = (example: string) => optionalText(labelFacts('What the key is called.', example));
 const shownLabel = (example: string) =>
   shownText('What the key is called; null if it has no label.', example).nullable();
 const whatItMayDo = 'What the key may do.';

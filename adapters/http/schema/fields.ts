@@ -47,16 +47,17 @@ interface TextFacts extends FieldMeta {
   readonly blank?: 'refused';
 }
 
-/** The longest label of a key or a hook, and title of a collection card. (docs/contract.md#limits) */
-export const maxLabelLength = 100;
 /** The longest description of a webhook endpoint. (docs/contract.md#limits) */
 export const maxDescriptionLength = 255;
-/** The reason that is given for a change. (docs/contract.md#limits) */
-export const reasonFacts = (description: string, example: string) => ({
-  maxLength: 500,
+const upTo = (maxLength: number) => (description: string, example: string) => ({
+  maxLength,
   description,
   examples: [example],
 });
+/** The label of a key or a hook, or the title of a collection card. (docs/contract.md#limits) */
+export const labelFacts = upTo(100);
+/** The reason that is given for a change. (docs/contract.md#limits) */
+export const reasonFacts = upTo(500);
 
 const numberAsText = (value: unknown): unknown =>
   typeof value === 'number' && Number.isFinite(value) ? String(value) : value;
