@@ -39,7 +39,7 @@ export const EndpointState = ({ endpoint: { id, disabledReason }, since }: State
 
 const eventsLine = ({ events }: Endpoint): string => (events.length === 0 ? 'All events' : events.join(', '));
 
-/** What it gets, and how it went so far, in a line. */
+/** The health of an endpoint in a line: what it gets, and how it went so far. */
 export const Health = ({
   listed: { endpoint, failureCount, consecutiveFailures, lastSuccessAt },
 }: {

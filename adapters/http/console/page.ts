@@ -86,7 +86,7 @@ export type Run<C> = (context: C, sent: Sent) => Promise<Outcome>;
 
 /** A form that is special in some way. */
 export interface Action<C> {
-  /** What its visitor needs, if not the same as for the other actions of the page. */
+  /** The permission that its visitor needs, if not the same as for the other actions of the page. */
   readonly may?: Need;
   /** False for forms that are idempotent anyway, and for forms of visitors who aren't signed in. */
   readonly once?: boolean;
@@ -118,7 +118,7 @@ export type Actions<C> = Readonly<Record<string, Run<C> | Action<C>>>;
 interface Definition<N extends Need, Name extends PageName, Data> {
   readonly path: Name;
   readonly may: N;
-  /** What its actions need, if that is more. */
+  /** The permission that its actions need, if that is more. */
   readonly mayAct?: Need;
   /** The names of the parameters of the query that it reads. */
   readonly query?: readonly Parameter[];

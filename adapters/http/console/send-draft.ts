@@ -101,7 +101,7 @@ const designsOf = async ({ deps, org }: OrgContext, chosen: string) => {
   ];
 };
 
-/** What the form shows beside the draft. */
+/** Loads everything that the form shows beside the draft. */
 export const loadSend = async (context: OrgContext, { design_id: design }: Draft) => {
   const { deps, org, query } = context;
   const [balance, { houseHand, names }, designs, found] = await Promise.all([
