@@ -4,10 +4,8 @@ import { card, orderedBy, type Ordered } from '../../domain/card.js';
 import { insteadOf } from '../../domain/errors.js';
 import { parseEvent, schemaOf, type LoggedEvent } from '../../domain/events.js';
 import { idOf, OrganizationId, type Milliseconds, type StreamName } from '../../domain/ids.js';
+import { payload, type PublicEventData, dataOf } from '../../domain/delivery-payload.js';
 import {
-  payload,
-  type PublicEventData,
-  dataOf,
   deliveryIdOf,
   publicEventId,
   publicEventOf,

@@ -1,7 +1,8 @@
 import { DomainError, unwrap, type Captured } from '../../domain/errors.js';
 import type { Command } from '../../domain/events.js';
 import { derivedUuid, type Milliseconds, type OrganizationId, type Uuid } from '../../domain/ids.js';
-import { testPayload, type PublicEventType } from '../../domain/public-events.js';
+import { testPayload } from '../../domain/delivery-payload.js';
+import type { PublicEventType } from '../../domain/public-events.js';
 import {
   change,
   disable,

@@ -4,7 +4,7 @@ import type { Place } from '../../application/ports/event-store.js';
 import type { AttemptOutcome } from '../../application/ports/delivery-claims.js';
 import { deliveryStatuses, type DeliveryId, type NewDelivery } from '../../application/ports/delivery-log.js';
 import { unusedEndpoint } from '../../application/ports/endpoint-gates.js';
-import { payload } from '../../domain/public-events.js';
+import { payload } from '../../domain/delivery-payload.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';
 import { drawing, type Port } from './compare.js';
 import { claimLasts, deliveriesOf, endpoints, orgOf, type Delivering } from './delivering.js';

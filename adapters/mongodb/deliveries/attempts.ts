@@ -13,7 +13,7 @@ import {
 } from '../../../application/ports/delivery-log.js';
 import type { DeliveryEndpoint } from '../../../application/ports/endpoint-gates.js';
 import type { Clock, Entropy } from '../../../application/ports/system.js';
-import { erasedPayload } from '../../../domain/public-events.js';
+import { erasedPayload } from '../../../domain/delivery-payload.js';
 import { Uuid, type Milliseconds } from '../../../domain/ids.js';
 import { countAttempts, uncountedOf, readEndpoints } from './attempt-counts.js';
 import { claimed } from '../client/indexes.js';

@@ -11,7 +11,7 @@ import type {
   TrippedEndpoint,
   WatchedEndpoint,
 } from '../../../application/ports/endpoint-gates.js';
-import { erasedPayload } from '../../../domain/public-events.js';
+import { erasedPayload } from '../../../domain/delivery-payload.js';
 import { OrganizationId, Uuid, type Milliseconds } from '../../../domain/ids.js';
 import type { DatedSecret } from '../../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../../domain/webhook-url.js';

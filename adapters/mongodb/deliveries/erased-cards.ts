@@ -1,4 +1,4 @@
-import { erasedPayload } from '../../../domain/public-events.js';
+import { erasedPayload } from '../../../domain/delivery-payload.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { MongoDatabase } from '../client/database.js';
 import { deliveryRows, type DeliveryRow } from './delivery-rows.js';

@@ -6,7 +6,7 @@ import {
   type DeliveryId,
   type NewDelivery,
 } from '../../../application/ports/delivery-log.js';
-import { erasedPayload } from '../../../domain/public-events.js';
+import { erasedPayload } from '../../../domain/delivery-payload.js';
 import type { AttemptOutcome, DeliveryClaim } from '../../../application/ports/delivery-claims.js';
 import type { DeliveryEndpoint } from '../../../application/ports/endpoint-gates.js';
 import type { Milliseconds } from '../../../domain/ids.js';

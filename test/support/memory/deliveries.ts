@@ -1,4 +1,4 @@
-import { erasedPayload } from '../../../domain/public-events.js';
+import { erasedPayload } from '../../../domain/delivery-payload.js';
 import { DeliveryChanges } from '../../../application/webhooks/delivery-changes.js';
 import {
   DeliveriesUnavailable,
