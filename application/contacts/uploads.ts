@@ -42,7 +42,7 @@ export class Uploads {
   }
 }
 
-const tooMuch = `Within a minute, ${(maxPieces * piece) / 1024 / 1024} MiB may be uploaded. Wait a minute.`;
+const tooMuch = `Within a minute, ${maxPieces} files or ${(maxPieces * piece) / 1024 / 1024} MiB may be uploaded. Wait a minute.`;
 
 /** As many files of the organization are under way as may be. */
 export const tooMany = (): DomainError =>

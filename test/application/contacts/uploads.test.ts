@@ -57,7 +57,7 @@ describe('the files that a process reads', () => {
       expect(await lengthOf(uploads.counted(org, file(32)))).to.equal(32);
     for (let files = 0; files < 4; files += 1)
       expect(await lengthOf(uploads.counted(org, file(1)))).to.equal(1);
-    expect(await lengthOf(uploads.counted(org, file(1))).catch(String)).to.include('96 MiB');
+    expect(await lengthOf(uploads.counted(org, file(1))).catch(String)).to.include('12 files or 96 MiB');
     expect(await lengthOf(uploads.counted(other, file(1)))).to.equal(1);
     clock.set('2026-03-02T14:06:00.000Z');
     expect(await lengthOf(uploads.counted(org, file(32)))).to.equal(32);
