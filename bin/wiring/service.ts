@@ -69,23 +69,27 @@ const assertKeys = async ({ settings, role, engine, keys, clock }: ProcessContex
   );
 };
 
-/** Fills the catalogue and, with DEMO on, makes the demo organization: its key if it is new, else null. */
+/** Fills the catalogue; false where this process must write nothing. */
 const prepare = async (
-  { role, settings, engine, log }: ProcessContext,
+  { role, engine, log }: ProcessContext,
   administration: AdministrationDeps,
-): Promise<string | null> => {
+): Promise<boolean> => {
   const why = await engine.rehearsal();
   if (why !== null) {
     log.warn(
       { why },
       'this is a rehearsal: nothing is changed, signed or sent from here until it is promoted',
     );
-    return null;
+    return false;
   }
-  if (!plays(role, 'api')) return null;
+  if (!plays(role, 'api')) return false;
   await stockCatalogue(administration, { artwork: engine.artwork, frontOf: collectionFront });
-  return settings.demo ? ((await makeDemo(administration))?.secret ?? null) : null;
+  return true;
 };
+
+/** The key of the demo organization if this start makes it, else null. It is shown only once. */
+const demoKey = async ({ demo }: Settings, administration: AdministrationDeps): Promise<string | null> =>
+  demo ? ((await makeDemo(administration))?.secret ?? null) : null;
 
 /**
  * Starts one process of the service. If its engine has servers, it does not wait for them. Throws the errors
@@ -193,19 +197,20 @@ export const startService = async (options: ServiceOptions) => {
       prepared = untilDone({ clock, log, signal: stopping.signal }, async () => {
         await engine.assertLog();
         await assertKeys(context);
-        return prepare(context, administration);
+        return (await prepare(context, administration)) ? demoKey(settings, administration) : null;
       }).catch((error: unknown) => {
         fail(error);
         return null;
       });
       running = [...running, prepared];
     } else {
-      // Files are there at once: no client can connect before everything is ready.
+      // Files are there at once: no client can connect before everything is ready. The demo comes last: a start
+      // that fails, as on a taken port, must not make a key that it cannot show.
       await assertKeys(context);
       run();
-      const key = await prepare(context, administration);
-      prepared = Promise.resolve(key);
+      const isPrepared = await prepare(context, administration);
       port = await listen();
+      prepared = Promise.resolve(isPrepared ? await demoKey(settings, administration) : null);
     }
     return {
       /** The address that clients see. */

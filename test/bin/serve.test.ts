@@ -386,7 +386,7 @@ describe('the service as a process', () => {
       expect(message).to.include(file).and.match(complaint);
     }
   });
-  it('ends with 1 where its port is taken, and says so', async () => {
+  it('ends with 1 where its port is taken, says so, and leaves the demo key to the next start', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     const { port } = taken.address() as AddressInfo;
@@ -394,5 +394,6 @@ describe('the service as a process', () => {
     taken.close();
     expect(code).to.equal(1);
     expect(error).to.match(/listen/);
+    expect((await (await serve()).demo('/api/v1/account')).status).to.equal(200);
   });
 });
