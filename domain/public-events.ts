@@ -1,5 +1,5 @@
 import type { CardEvent } from './card.js';
-import type { Actor } from './events.js';
+import type { Actor, RecordedEvent } from './events.js';
 import { derivedUuid, type Uuid } from './ids.js';
 
 /** The types of events to which endpoints can subscribe. (docs/contract.md#events) */
@@ -67,9 +67,18 @@ export const publicEventOf = (event: CardEvent, actor: Actor): PublicEvent | nul
 
 const characters = (uuid: Uuid): string => uuid.replaceAll('-', '');
 
-/** The id of a public event, derived from the domain event's. (decision 58: ids and bytes of a delivery) */
-export const publicEventId = (event: Uuid): string => `evt_${characters(derivedUuid('public event', event))}`;
+/** Ids begin with the time of the event, so that a database writes new ones next to each other. */
+const withTime = (time: string, uuid: Uuid): string => `${time}${characters(uuid).slice(time.length)}`;
+
+const timeDigits = 12;
+const timeIn = (publicEvent: string): string => publicEvent.slice('evt_'.length).slice(0, timeDigits);
+
+/** The id of a public event, derived from the domain event. (decision 58: ids and bytes of a delivery) */
+export const publicEventId = ({ id, metadata }: Pick<RecordedEvent, 'id' | 'metadata'>): string => {
+  const time = Date.parse(metadata.occurredAt).toString(16).padStart(timeDigits, '0');
+  return `evt_${withTime(time, id)}`;
+};
 
 /** The id of a delivery: one per event and endpoint. (decision 58: ids and bytes of a delivery) */
 export const deliveryIdOf = (publicEvent: string, endpoint: Uuid): string =>
-  `dlv_${characters(derivedUuid('delivery', publicEvent, endpoint))}`;
+  `dlv_${withTime(timeIn(publicEvent), derivedUuid('delivery', publicEvent, endpoint))}`;

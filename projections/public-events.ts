@@ -28,7 +28,7 @@ export const publicEvents = projection({
   version: 1,
   from: card,
   types: typesOfPublicEvents,
-  key: ({ id }) => publicEventId(id),
+  key: publicEventId,
   oneEventEach: true,
   evolve: (_: PublicEventDocument | null, { envelope, ...event }): PublicEventDocument | null => {
     const { actor, occurredAt } = envelope.metadata;
@@ -36,7 +36,7 @@ export const publicEvents = projection({
     const meaning = publicEventOf(event, actor);
     if (meaning === null || org === null) return null;
     return {
-      id: publicEventId(envelope.id),
+      id: publicEventId(envelope),
       org,
       type: meaning.type,
       card: idOf(envelope.stream),

@@ -182,7 +182,7 @@ export const followEvents = async (
       const announced = announcedBy(logged);
       if (announced === null || (type !== null && announced.type !== type)) continue;
       const event = shownBy(await sourcesOf(logged), {
-        id: publicEventId(logged.id),
+        id: publicEventId(logged),
         type: announced.type,
         card: idOf(logged.stream),
         created: logged.metadata.occurredAt,

@@ -115,7 +115,7 @@ export class PublicEvents {
   async of({ logged, type, heldReason, ordered }: Announced): Promise<DeliverableEvent | null> {
     const facts = this.#cards.get(logged.stream) ?? (await this.#factsOf(logged.stream, ordered));
     if (facts === null) return null;
-    const event = publicEventId(logged.id);
+    const event = publicEventId(logged);
     const { occurredAt, traceparent } = logged.metadata;
     if (lastTypes.has(type)) this.#cards.delete(logged.stream);
     return {

@@ -46,7 +46,7 @@ const behind = async () => {
   let running: Promise<void> = Promise.resolve();
   return {
     ...world,
-    id: publicEventId(created.id),
+    id: publicEventId(created),
     board,
     asks,
     project: () => (running = projector.run(stop.signal)),

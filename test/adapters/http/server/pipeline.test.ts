@@ -375,7 +375,7 @@ describe('the request pipeline', () => {
           headers: { ...request.headers, 'x-request-id': 'req_mine', accept: 'text/html' },
         });
         const { headers } = reply;
-        expect(headers['x-request-id']).to.match(/^req_[\w-]{20}$/);
+        expect(headers['x-request-id']).to.match(/^req_[\w-]{21}$/);
         expect(headers['x-ratelimit-limit']).to.equal('120');
         expect(Number(headers['x-ratelimit-remaining'])).to.be.within(0, 120);
         expect(headers['x-ratelimit-reset']).to.equal(`${Date.parse('2026-03-02T15:01:00Z') / 1000}`);
