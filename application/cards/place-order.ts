@@ -139,7 +139,7 @@ export const placeOrder = async (
     contact: draft.contact,
   };
   const optedOut = await optOut(streams, org, draft.email);
-  const reason = reasonToHold({ ...letter, handwriting: chosen.hand, doNotMail: optedOut });
+  const reason = reasonToHold({ handwriting: chosen.hand, doNotMail: optedOut, ...letter });
   return {
     event: reason === null ? schedule(order, letter) : acceptHeld(order, letter, reason),
     copy: chosen.copy,
@@ -203,14 +203,14 @@ export const designFor = async (
   const slug = designId === null ? null : slugOf(designId);
   if (slug === null) {
     const saved = designId === null ? defaultDesign(owner) : savedDesign(owner, designId);
-    return { ...saved, isNew: false };
+    return { isNew: false, ...saved };
   }
   const { title: name, artwork } = offered(
     await lookUp(slug, (known) => streams.load(collectionCard, known)),
     slug,
   );
   const copy = copyOf(owner, slug);
-  if (copy !== null) return { ...copy, isNew: false };
+  if (copy !== null) return { isNew: false, ...copy };
   return { id: nextCopyId(owner, org, slug), name, slug, artwork, isNew: true };
 };
 

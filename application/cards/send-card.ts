@@ -155,8 +155,8 @@ const write = (
   const cardWrite = { org, command, write: streams.write(card, at, [{ event, command }]), beside };
   const slot = { card: code, revision: 0, command: command.id };
   return event.type === 'CardHeld'
-    ? payments.record({ ...cardWrite, owed: [], since: null })
-    : payments.pay({ ...cardWrite, slot, since: claim?.ledgerRevision ?? null });
+    ? payments.record({ owed: [], since: null, ...cardWrite })
+    : payments.pay({ slot, since: claim?.ledgerRevision ?? null, ...cardWrite });
 };
 
 /**

@@ -141,10 +141,16 @@ const unwrap = (masters: MasterKeys, { number, wrappedBy, iv, sealed }: StoredBl
 
 /** The block and the place of a key; null for an id that this service did not make. */
 const placeOf = (id: string): { readonly block: number; readonly slot: number } | null => {
-  const [block = NaN, slot = NaN, ...more] = id.split('.').map(Number);
+  const dot = id.indexOf('.');
+  const [block, slot] = [Number(id.slice(0, dot)), Number(id.slice(dot + 1))];
   const isPlace =
-    Number.isSafeInteger(block) && block > 0 && Number.isInteger(slot) && slot >= 0 && slot < keysInBlock;
-  return isPlace && more.length === 0 ? { block, slot } : null;
+    dot > 0 &&
+    Number.isSafeInteger(block) &&
+    block > 0 &&
+    Number.isInteger(slot) &&
+    slot >= 0 &&
+    slot < keysInBlock;
+  return isPlace ? { block, slot } : null;
 };
 
 /** A block of keys that no other block has. */

@@ -252,7 +252,7 @@ const buildGraph = (context: ProcessContext) => {
     propose: proposer(engine.readModels),
     lateFor: () => readYourWrites.lateFor(),
     onRequest: (request: Omit<RequestRecord, 'wrote'>) =>
-      requests.record({ ...request, wrote: writings.take(request.id) }),
+      requests.record({ wrote: writings.take(request.id), ...request }),
     clock,
     entropy,
     log,

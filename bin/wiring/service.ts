@@ -204,8 +204,8 @@ export const startService = async (options: ServiceOptions) => {
       });
       running = [...running, prepared];
     } else {
-      // Files are there at once: no client can connect before everything is ready. The demo comes last: a start
-      // that fails, as on a taken port, must not make a key that it cannot show.
+      // Files are there at once: no client can connect before everything is ready. The demo comes last: a
+      // start that fails, as on a taken port, must not make a key that it cannot show.
       await assertKeys(context);
       run();
       const isPrepared = await prepare(context, administration);

@@ -386,7 +386,7 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
         source: { kind: 'api', id: keyId },
         idempotency:
           key === null ? null : await hashedIdempotency(deps.personalKeys, org, key, canonical(request.sent)),
-        draft: () => ({ ...fields, email: noEmail, contact: null }),
+        draft: () => ({ email: noEmail, contact: null, ...fields }),
       });
       return {
         body: sentCardBody(sent, deps.baseUrl()),

@@ -77,7 +77,9 @@ export const pipeline = (options: PipelineOptions) => {
     try {
       const response = await callHandler(route, request, declared?.read(body));
       const subjects = exchange.caller.kind === 'key' ? [] : subjectsIn(params, { ...sent, subject: '' });
-      exchange.subject = { ...exchange.subject, ...subjectOf(route, params, body, response), subjects };
+      exchange.subject = Object.assign({}, exchange.subject, subjectOf(route, params, body, response), {
+        subjects,
+      });
       return response;
     } catch (error) {
       const told =

@@ -105,7 +105,7 @@ export const replies = (deps: ReplyDeps, abortable: Abortable) => {
     if (exchange.awaitsContinue) exchange.close = true;
     const isList = text.startsWith(listHead) || text.startsWith('[');
     const late = isList ? lateHeaders(lateFor() ?? exchange.lateAtStart) : null;
-    const headers = { ...extra, ...ignoredHeaders(exchange), ...late, 'content-type': type };
+    const headers = { 'content-type': type, ...extra, ...ignoredHeaders(exchange), ...late };
     send(exchange, status, text, headers, refusal);
   };
 

@@ -53,7 +53,7 @@ export const subjectOf = (
   const fields =
     declared === null ? [] : Object.keys(declared.schema.shape).filter((name) => Object.hasOwn(sent, name));
   if (fields.length > 0) changed['fields'] = fields;
-  return { ...about, changed };
+  return { changed, ...about };
 };
 
 const actorOf = ({ caller, subject }: Exchange): Actor | null => {
