@@ -126,7 +126,7 @@ export class PublicEvents {
       position: logged.position,
       occurredAt: Date.parse(occurredAt),
       ...(traceparent !== undefined && !isBegunHere(traceparent) && { traceparent }),
-      body: payload(event, type, occurredAt, { ...facts, heldReason }),
+      body: payload(event, type, occurredAt, { heldReason, ...facts }),
     };
   }
 
@@ -176,11 +176,11 @@ export const deliveryOf = (
   due: Milliseconds,
   dropReason: string | null,
 ): NewDelivery => ({
-  ...event,
   id: deliveryIdOf(event.event, endpoint.id) as DeliveryId,
   endpoint: endpoint.id,
   due,
   allowed: attemptsOf(policy),
   expires: event.occurredAt + windowOf(policy),
   dropReason,
+  ...event,
 });

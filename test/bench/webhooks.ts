@@ -1,4 +1,4 @@
-import { unsealed } from '../support/fixtures/seal-events.js';
+import { unsealed, writeEventKeys } from '../support/fixtures/seal-events.js';
 import { connect } from 'amqplib';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -31,7 +31,9 @@ import { card, schedule } from '../../domain/card.js';
 import { cardCode, type CardCode } from '../../domain/card-code.js';
 import { CommandId, derivedUuid, OrganizationId, streamName, type Milliseconds } from '../../domain/ids.js';
 import type { Command } from '../../domain/events.js';
+import { signerFrom } from '../../domain/signed-note.js';
 import { hostSet, type WebhookUrl } from '../../domain/webhook-url.js';
+import { writeLogKey } from '../support/fixtures/log-key.js';
 import { anOrder, letter } from '../support/fixtures/world.js';
 import { authority, receiverHost } from '../support/http/receiver.js';
 import { removeTopology } from '../support/servers/topology.js';
@@ -173,6 +175,8 @@ export const openRig = async (options: RigOptions): Promise<Rig> => {
   };
   const clock = new SystemClock();
   const entropy = new SystemEntropy();
+  await writeLogKey(directory, signerFrom('bench/log', 'note', entropy.bytes(32)));
+  writeEventKeys(directory);
   const file = await openEventsFile({ directory, clock, onUnknownOutcome: fail, onDamage: fail });
   const paths = Array.from({ length: endpoints }, (_, index) => `/endpoint-${index}`);
   const workerData: ReceiverStart = {

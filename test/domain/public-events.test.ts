@@ -17,8 +17,14 @@ import {
   type Order,
 } from '../../domain/card.js';
 import { DomainError } from '../../domain/errors.js';
-import { LocalDate, OrganizationId, Uuid } from '../../domain/ids.js';
-import { publicEventOf, typesOfPublicEvents, type PublicEventType } from '../../domain/public-events.js';
+import { derivedUuid, Instant, LocalDate, OrganizationId, Uuid } from '../../domain/ids.js';
+import {
+  deliveryIdOf,
+  publicEventId,
+  publicEventOf,
+  typesOfPublicEvents,
+  type PublicEventType,
+} from '../../domain/public-events.js';
 import { letter } from '../support/fixtures/world.js';
 
 const order: Order = {
@@ -86,6 +92,23 @@ describe('a public event', () => {
       { numRuns: 300 },
     );
     expect([...seen].toSorted()).to.deep.equal(['card.created', 'card.held', 'card.mailed', 'card.written']);
+  });
+
+  it('has an id of its own that sorts by its time, and so has each of its deliveries', () => {
+    const timeOf = (at: number): Instant => Instant.parse(new Date(at * 1e10).toISOString());
+    const events = Array.from({ length: 200 }, (_, at) => ({
+      id: derivedUuid('event', at),
+      metadata: { occurredAt: timeOf(at) },
+    }));
+    const ids = events.map(publicEventId);
+    expect(ids).to.deep.equal([...new Set(ids)].toSorted());
+    for (const id of ids) expect(id).to.match(/^evt_[0-9a-f]{32}$/);
+    expect(publicEventId({ id: derivedUuid('another'), metadata: { occurredAt: timeOf(0) } })).not.to.equal(
+      ids[0],
+    );
+    const deliveries = ids.map((id) => deliveryIdOf(id, derivedUuid('endpoint')));
+    expect(deliveries).to.deep.equal([...new Set(deliveries)].toSorted());
+    expect(deliveryIdOf(ids[0] ?? '', derivedUuid('another'))).not.to.equal(deliveries[0]);
   });
 
   it('says that a card is cancelled only if an API key cancelled it', () => {

@@ -222,7 +222,7 @@ export class ClaimBook {
     const { id: delivery, made, traceparent, ...rest } = row;
     claims.set(delivery, { id, seq, isRevoked: false });
     const traced = traceparent !== null && { traceparent };
-    return [{ ...rest, ...traced, id, delivery, number: made + 1, endpoint }];
+    return [{ id, delivery, number: made + 1, ...rest, ...traced, endpoint }];
   }
 
   /** The first pending rows without a claim. Rows with a claim are mostly the first, so few more are read. */

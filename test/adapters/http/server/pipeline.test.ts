@@ -367,6 +367,15 @@ describe('the request pipeline', () => {
       'a page': { path: '/docs' },
     };
 
+    it('has an id that sorts after those of the requests before it', async () => {
+      const ids: string[] = [];
+      for (let second = 10; second < 20; second += 1) {
+        service.clock.set(`2026-03-02T15:00:${second}.000Z`);
+        ids.push(String((await call(service, { path: '/healthz' })).headers['x-request-id']));
+      }
+      expect(ids).to.deep.equal([...new Set(ids)].toSorted());
+    });
+
     for (const [name, request] of Object.entries(answers))
       it(`has an id, the rate limit and no trace of the framework: ${name}`, async () => {
         service.clock.set('2026-03-02T15:00:10.250Z');
