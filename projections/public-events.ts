@@ -25,7 +25,7 @@ export interface PublicEventDocument {
 /** The public events of each organization: webhooks push them, and this list is for polling. */
 export const publicEvents = projection({
   name: 'public_events',
-  version: 1,
+  version: 2,
   from: card,
   types: typesOfPublicEvents,
   key: publicEventId,

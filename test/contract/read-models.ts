@@ -67,6 +67,30 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
         expect(await readModels.get(notes, 'A')).to.equal(null);
       }));
 
+    it('shows a page and a document as they are by now, however often they were read before', () =>
+      using(async ({ readModels, store, later }) => {
+        const at = (position: number, text: string) => storedNote('a', 3, { org: 'o', text }, position);
+        const other = storedNote('b', 4, { org: 'o' }, 4);
+        const read = async () => [
+          ...(await readModels.page(notes, { org: 'o', limit: 10 })),
+          await readModels.get(notes, 'a'),
+        ];
+        for (const [position, text] of [
+          [5, 'first'],
+          [9, 'second'],
+        ] as const) {
+          const note = at(position, text);
+          await saveAll(store, notes, [note, other]);
+          for (let time = 0; time < 3; time += 1) expect(await read()).to.deep.equal([other, note, note]);
+        }
+        const { generation } = await store.startBuild(notes);
+        const rebuilt = at(9, 'rebuilt');
+        await store.save([{ projection: notes, generation, documents: [rebuilt, other], checkpoint: 9n }]);
+        await store.activate(notes, generation);
+        await later();
+        expect(await read()).to.deep.equal([other, rebuilt, rebuilt]);
+      }));
+
     it('finds nothing before anything is projected', () =>
       using(async ({ readModels, store }) => {
         await store.active(notes);

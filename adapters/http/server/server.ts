@@ -64,30 +64,31 @@ export type HttpServer = ReturnType<typeof httpServer>;
 /**
  * The id of a request, and the trace that begins with it unless it belongs to another one. That trace is not
  * recorded, so it is not sampled. Ids are random, drawn in batches: one call for the system's randomness in
- * 256 requests. They begin with the time of the draw and their number in it, so that each sorts after the one
- * before and a database writes new ones next to each other.
+ * 256 requests. They begin with the request's time, so that a database writes new ones next to each other.
  */
 const requestIds = (entropy: Entropy, clock: Clock) => {
   const size = 8;
-  const drawn = 256;
-  const sortedDigits = 10;
-  let first = 0;
+  const timeDigits = 9;
+  let timed = -1;
+  let time = '';
   let traceTime = '';
   let pool: Buffer = Buffer.alloc(0);
   let at = 0;
   return () => {
     if (at >= pool.length) {
-      const now = clock.now();
-      first = now * drawn;
-      traceTime = now.toString(16).padStart(16, '0');
-      pool = entropy.bytes(size * drawn);
+      pool = entropy.bytes(size * 256);
       at = 0;
     }
-    const sorted = (first + at / size).toString(36).padStart(sortedDigits, '0');
+    const now = clock.now();
+    if (now !== timed) {
+      timed = now;
+      time = now.toString(36).padStart(timeDigits, '0');
+      traceTime = now.toString(16).padStart(16, '0');
+    }
     at += size;
     const random = pool.toString('hex', at - size, at);
     return {
-      id: `req_${sorted}${pool.toString('base64url', at - size, at)}`,
+      id: `req_${time}${pool.toString('base64url', at - size, at)}`,
       traceparent: begunPlace(traceTime, random),
     };
   };

@@ -35,12 +35,9 @@ import {
   type DocumentRow,
 } from './read-tables.js';
 
-/** The document of a row, unless it is known already. Throws a SyntaxError if its JSON is damaged. */
-export const storedOf = <Document>(
-  [key, created, position, json]: DocumentRow,
-  known?: Document,
-): Stored<Document> => {
-  const document: Document = known ?? JSON.parse(json);
+/** Throws a SyntaxError if the document's JSON is damaged. */
+export const storedOf = <Document>([key, created, position, json]: DocumentRow): Stored<Document> => {
+  const document: Document = JSON.parse(json);
   return { key, created: BigInt(created), position: BigInt(position), document };
 };
 

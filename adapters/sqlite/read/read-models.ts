@@ -21,11 +21,13 @@ import {
   countQuery,
   fieldsOf,
   lookupQuery,
+  marksQuery,
   ofAll,
   ofOwner,
   pageQuery,
   tableOf,
   type DocumentRow,
+  type MarkRow,
 } from './read-tables.js';
 
 /** How long a reader uses the build that it knows without checking whether another one is active. */
@@ -34,7 +36,7 @@ const cacheTtl: Milliseconds = 1_000;
 /** Counting this many index entries takes half a millisecond. */
 const countedAtOnce = 10_000;
 /** The characters of JSON whose documents are kept: those of some 5,000 cards. */
-const maxParsed = 4 * 1024 * 1024;
+const maxKept = 4 * 1024 * 1024;
 type CountRow = readonly [count: number, last: number | null];
 
 /** The fields of a query across organizations, in the order of their columns. */
@@ -71,8 +73,22 @@ interface ActiveBuild {
   checkAt: Milliseconds;
 }
 
-/** A statement in SQL, and its values. */
+/** A statement in SQL, or a part of one, and its values. */
 type Query = (build: ActiveBuild) => readonly [sql: string, ...values: readonly (string | number | null)[]];
+
+const selecting =
+  (select: (rows: string) => string, rows: Query): Query =>
+  (build) => {
+    const [from, ...values] = rows(build);
+    return [select(from), ...values];
+  };
+
+/** A document as it was read, and the position that it had then. */
+interface Kept {
+  readonly stored: Stored<ReturnType<typeof JSON.parse>>;
+  readonly position: number;
+  readonly size: number;
+}
 
 export interface SqliteReadModelsOptions {
   readonly path: string;
@@ -86,11 +102,8 @@ export class SqliteReadModels implements ReadModels {
   #database: Database | null = null;
   #isDamaged = false;
   readonly #builds = new Map<Projection<unknown>, ActiveBuild>();
-  /** Documents by their JSON: parsing took a quarter of the time of a page that is read often. */
-  readonly #documents = new LRUCache<string, ReturnType<typeof JSON.parse>>({
-    maxSize: maxParsed,
-    sizeCalculation: (_, json) => json.length,
-  });
+  /** By table and creation. */
+  readonly #kept = new LRUCache<string, Kept>({ maxSize: maxKept, sizeCalculation: ({ size }) => size });
 
   constructor(private readonly options: SqliteReadModelsOptions) {}
 
@@ -105,10 +118,10 @@ export class SqliteReadModels implements ReadModels {
     const fields = fieldsOf(projection).filter((field) => where[field] !== undefined);
     if (fields.length < Object.keys(where).length)
       throw new Error(`${projection.name} is not indexed by all of ${Object.keys(where).join(', ')}`);
-    return this.#run(projection, (build) => {
+    return this.#page(projection, (build) => {
       assertListed(projection, build);
-      const sql = pageQuery(ofOwner(build.table, fields));
-      return [sql, org, ...valuesOf(where, fields), Number(before ?? endOfLog), limit];
+      const rows = ofOwner(build.table, fields);
+      return [rows, org, ...valuesOf(where, fields), Number(before ?? endOfLog), limit];
     });
   }
 
@@ -117,8 +130,8 @@ export class SqliteReadModels implements ReadModels {
     { where, before, limit }: PageAcrossQuery,
   ): Promise<readonly Stored<Document>[]> {
     const fields = assertAcross(projection, where);
-    return this.#run(projection, ({ table }) => [
-      pageQuery(ofAll(table, fields)),
+    return this.#page(projection, ({ table }) => [
+      ofAll(table, fields),
       ...valuesOf(where, fields),
       Number(before ?? endOfLog),
       limit,
@@ -185,24 +198,44 @@ export class SqliteReadModels implements ReadModels {
 
   close(): void {
     this.#builds.clear();
+    this.#kept.clear();
     this.#database?.close();
     this.#database = null;
   }
 
-  #run<Document>(projection: Projection<Document>, query: Query): readonly Stored<Document>[] {
-    return this.#rows(projection, query, (row: DocumentRow) => this.#storedOf<Document>(row));
+  /** A page whose documents are all kept reads none of them, which takes half as long. */
+  #page<Document>(projection: Projection<Document>, rows: Query): readonly Stored<Document>[] {
+    const marks = this.#rows(projection, selecting(marksQuery, rows), ([created, position]: MarkRow, table) =>
+      this.#keptAt<Document>(table, created, position),
+    );
+    const kept = marks.filter((stored) => stored !== null);
+    return kept.length === marks.length ? kept : this.#run(projection, selecting(pageQuery, rows));
   }
 
-  #storedOf<Document>(row: DocumentRow): Stored<Document> {
-    const [, , , json] = row;
-    const known: Document | undefined = this.#documents.get(json);
-    const stored = storedOf(row, known);
-    if (known === undefined) this.#documents.set(json, stored.document);
+  #run<Document>(projection: Projection<Document>, query: Query): readonly Stored<Document>[] {
+    return this.#rows(projection, query, (row: DocumentRow, table) => this.#storedOf<Document>(table, row));
+  }
+
+  #keptAt<Document>(table: string, created: number, position: number): Stored<Document> | null {
+    const kept = this.#kept.get(`${table} ${created}`);
+    return kept?.position === position ? kept.stored : null;
+  }
+
+  #storedOf<Document>(table: string, row: DocumentRow): Stored<Document> {
+    const [, created, position, json] = row;
+    const kept = this.#keptAt<Document>(table, created, position);
+    if (kept !== null) return kept;
+    const stored = storedOf<Document>(row);
+    this.#kept.set(`${table} ${created}`, { stored, position, size: json.length });
     return stored;
   }
 
   /** Runs a query, and once more on an error of SQLite: the build's table may have been dropped. */
-  #rows<Row, Read>(projection: Projection<unknown>, query: Query, read: (row: Row) => Read): readonly Read[] {
+  #rows<Row, Read>(
+    projection: Projection<unknown>,
+    query: Query,
+    read: (row: Row, table: string) => Read,
+  ): readonly Read[] {
     try {
       return this.#rowsOnce(projection, query, read);
     } catch (error) {
@@ -219,7 +252,7 @@ export class SqliteReadModels implements ReadModels {
   #rowsOnce<Row, Read>(
     projection: Projection<unknown>,
     query: Query,
-    read: (row: Row) => Read,
+    read: (row: Row, table: string) => Read,
   ): readonly Read[] {
     const database = (this.#database ??= openMapped(this.options.path));
     const build = this.#activeBuild(projection, database);
@@ -228,7 +261,7 @@ export class SqliteReadModels implements ReadModels {
     const statement = build.statements.get(sql) ?? prepareArrays(database, sql);
     build.statements.set(sql, statement);
     const rows: readonly Row[] = statement.all(...values);
-    return rows.map(read);
+    return rows.map((row) => read(row, build.table));
   }
 
   /** The active build of the projection's version, else of the latest version before it. */

@@ -101,6 +101,10 @@ export const ofAll = (table: string, fields: readonly string[]): string =>
 
 export const pageQuery = (rows: string): string => `select key, created, position, document from ${rows}`;
 
+/** Which documents are in a page, and as of which positions. */
+export const marksQuery = (rows: string): string => `select created, position from ${rows}`;
+export type MarkRow = readonly [created: number, position: number];
+
 /** The number of documents in a page, and the creation of the last one. */
 export const countQuery = (rows: string): string =>
   `select count(*), min(created) from (select created from ${rows})`;

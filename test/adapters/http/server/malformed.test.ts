@@ -78,7 +78,7 @@ describe('HTTP at the edges of the protocol (decision 9)', () => {
         connection: 'close',
         'x-ratelimit-reset': `${Date.parse('2026-03-02T15:01:00Z') / 1000}`,
       });
-      expect(headers['x-request-id']).to.match(/^req_[\w-]{21}$/);
+      expect(headers['x-request-id']).to.match(/^req_[\w-]{20}$/);
       expect(reply?.body).to.have.nested.property('error.request_id', headers['x-request-id']);
       expect(reply?.body)
         .to.have.nested.property('error.docs')
