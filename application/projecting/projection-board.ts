@@ -147,6 +147,12 @@ export class ProjectionBoard implements ProjectorReports {
     return this.#severalSince !== null || this.#isViewOld(this.clock.monotonic()) || this.#areRowsLate();
   }
 
+  /** Whether the projections have not passed a head that was seen, or a write that was given up. */
+  lacksEvents(): boolean {
+    const head = this.#heads.at(-1)?.position ?? 0n;
+    return larger(larger(head, this.#due), this.#missed) > this.#checkpoint;
+  }
+
   /** The same as far as the processes of this release are concerned. */
   #areRowsLate(): boolean {
     return (
@@ -177,6 +183,8 @@ export class ProjectionBoard implements ProjectorReports {
       this.#due = larger(this.#due, position);
       this.#headDueFrom = null;
     }
+    // A write before it may have been given up meanwhile.
+    if (at > this.#headAt + headTtl) this.#due = larger(this.#due, position);
     this.#headAt = at;
     this.#heads.push({ position, at });
     this.#ageHeads();

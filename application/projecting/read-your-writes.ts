@@ -19,6 +19,8 @@ export interface ReadYourWrites {
   beforeRead(): Promise<void>;
   /** Whether a row may lack an acknowledged write all the same: the stream knows. */
   rowsMayBeLate(): boolean;
+  /** Whether the log is known to hold more than the rows do. */
+  rowsLackEvents(): boolean;
   /** For how long that has been so; null if it is not. */
   lateFor(): Milliseconds | null;
 }
@@ -31,6 +33,7 @@ export const writesWait = (board: ProjectionBoard): ReadYourWrites => ({
   afterWrite: (position) => board.waitUntilProjected(position),
   beforeRead: () => Promise.resolve(),
   rowsMayBeLate: () => board.isLate(),
+  rowsLackEvents: () => board.lacksEvents(),
   lateFor: () => board.lateFor(),
 });
 
@@ -51,6 +54,7 @@ export const readsWait = (board: ProjectionBoard, head: () => bigint): ReadYourW
     afterWrite: (position) => now().afterWrite(position),
     beforeRead: () => now().beforeRead(),
     rowsMayBeLate: () => board.isLate(),
+    rowsLackEvents: () => board.lacksEvents(),
     lateFor: () => board.lateFor(),
   };
 };

@@ -13,7 +13,8 @@ export interface ReadDeps {
 
 /**
  * Reads a row; reads its stream if there is no row or the row may be late. While the event store is away, the
- * row has to do. (decision 34: reads show acknowledged writes; docs/architecture.md#read-path)
+ * row has to do, unless the log is known to hold more: no answer is older than one before. (decision 34:
+ * reads show acknowledged writes; docs/architecture.md#read-path)
  */
 export const upToDate = async <T>(
   readYourWrites: ReadYourWrites,
@@ -28,7 +29,8 @@ export const upToDate = async <T>(
   try {
     return await fold();
   } catch (error) {
-    if (row !== null && error instanceof EventStoreUnavailable) return row;
+    if (row !== null && error instanceof EventStoreUnavailable && !readYourWrites.rowsLackEvents())
+      return row;
     throw error;
   }
 };

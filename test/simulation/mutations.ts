@@ -349,6 +349,13 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     instead: 'if (row !== null)',
     weather: 'the projector away',
   },
+  'older-rows': {
+    rule: 'Read-your-writes: while no stream can be read, no row is shown that is known to lack events',
+    file: 'application/projecting/up-to-date.js',
+    text: 'error instanceof EventStoreUnavailable && !readYourWrites.rowsLackEvents()',
+    instead: 'error instanceof EventStoreUnavailable',
+    tests: ['application/projecting'],
+  },
   'trusted-keys': {
     rule: 'A revoked key stops working within five seconds',
     file: 'application/access/authenticate.js',

@@ -188,6 +188,29 @@ describe('the board of a projector', () => {
       expect(board.isLate()).to.equal(false);
     });
 
+    it('reports late rows after a look that came late, because writes before it may have been given up', async () => {
+      const { board, clock, look } = shared(5n);
+      await look(5n, headInterval);
+      await clock.advance(3 * headInterval);
+      board.viewed(clock.monotonic(), false);
+      board.sawHead(9n, clock.monotonic());
+      expect(board.isLate()).to.equal(true);
+      board.moved(9n);
+      expect(board.isLate()).to.equal(false);
+    });
+
+    it('knows that rows lack events as soon as it has seen a head that they have not passed', async () => {
+      const { board, look } = shared(5n);
+      await look(5n, headInterval);
+      expect(board.lacksEvents()).to.equal(false);
+      await look(9n, headInterval);
+      expect([board.lacksEvents(), board.isLate()]).to.deep.equal([true, false]);
+      await look(9n, 60_000);
+      expect(board.lacksEvents()).to.equal(true);
+      board.moved(9n);
+      expect(board.lacksEvents()).to.equal(false);
+    });
+
     it('reports late rows when a projector is back, until they show what the log had when all processes knew that', async () => {
       const { board, look } = shared(5n);
       await look(5n, headInterval);

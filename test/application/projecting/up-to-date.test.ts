@@ -2,10 +2,11 @@ import { expect } from 'chai';
 import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
 import { upToDate } from '../../../application/projecting/up-to-date.js';
 
-const readYourWrites = (rowsMayBeLate: () => boolean) => ({
+const readYourWrites = (rowsMayBeLate: () => boolean, lacksEvents = false) => ({
   afterWrite: () => Promise.resolve(),
   beforeRead: () => Promise.resolve(),
   rowsMayBeLate,
+  rowsLackEvents: () => lacksEvents,
   lateFor: () => null,
 });
 
@@ -66,5 +67,13 @@ describe('reading a row that may be late', () => {
     expect(await read(true, 'row', fromStream)).to.equal('stream');
     expect(await read(true, 'row', failing(away))).to.equal('row');
     expect(await read(true, 'row', failing(broken))).to.equal(broken);
+  });
+
+  it('refuses the row while the event store is unavailable and the log is known to hold more', async () => {
+    const late = readYourWrites(() => true, true);
+    const row = () => Promise.resolve('row');
+    expect(await upToDate(late, row, fromStream)).to.equal('stream');
+    const refused = await upToDate(late, row, failing(away)).catch((error: unknown) => error);
+    expect(refused).to.equal(away);
   });
 });
