@@ -83,11 +83,11 @@ const selecting =
     return [select(from), ...values];
   };
 
-/** A document as it was read, and the position that it had then. */
+/** A document as it was read, with its row's position and JSON. */
 interface Kept {
   readonly stored: Stored<ReturnType<typeof JSON.parse>>;
   readonly position: number;
-  readonly size: number;
+  readonly json: string;
 }
 
 export interface SqliteReadModelsOptions {
@@ -103,7 +103,10 @@ export class SqliteReadModels implements ReadModels {
   #isDamaged = false;
   readonly #builds = new Map<Projection<unknown>, ActiveBuild>();
   /** By table and creation. */
-  readonly #kept = new LRUCache<string, Kept>({ maxSize: maxKept, sizeCalculation: ({ size }) => size });
+  readonly #kept = new LRUCache<string, Kept>({
+    maxSize: maxKept,
+    sizeCalculation: ({ json }) => json.length,
+  });
 
   constructor(private readonly options: SqliteReadModelsOptions) {}
 
@@ -216,17 +219,23 @@ export class SqliteReadModels implements ReadModels {
     return this.#rows(projection, query, (row: DocumentRow, table) => this.#storedOf<Document>(table, row));
   }
 
-  #keptAt<Document>(table: string, created: number, position: number): Stored<Document> | null {
+  /** `read`: the row's JSON, if that was read: a row that was changed in its file shows. */
+  #keptAt<Document>(
+    table: string,
+    created: number,
+    position: number,
+    read?: string,
+  ): Stored<Document> | null {
     const kept = this.#kept.get(`${table} ${created}`);
-    return kept?.position === position ? kept.stored : null;
+    return kept?.position === position && (read === undefined || kept.json === read) ? kept.stored : null;
   }
 
   #storedOf<Document>(table: string, row: DocumentRow): Stored<Document> {
     const [, created, position, json] = row;
-    const kept = this.#keptAt<Document>(table, created, position);
+    const kept = this.#keptAt<Document>(table, created, position, json);
     if (kept !== null) return kept;
     const stored = storedOf<Document>(row);
-    this.#kept.set(`${table} ${created}`, { stored, position, size: json.length });
+    this.#kept.set(`${table} ${created}`, { stored, position, json });
     return stored;
   }
 
