@@ -165,7 +165,11 @@ export const seal = (
   } as const;
   const text = JSON.stringify(covered);
   const { id, type } = event;
-  const hash = linkHash(link.previous, { type, id, data, ...link }, text);
+  const hash = linkHash(
+    link.previous,
+    { stream: link.stream, revision: link.revision, type, id, data },
+    text,
+  );
   const mac = sign(hash);
   const metadata = Object.assign(covered, { hash, mac });
   return new SealedEvent(id, type, event.data, metadata, {

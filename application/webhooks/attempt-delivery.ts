@@ -66,7 +66,7 @@ export const signedHeaders = (
   request: Omit<Signable, 'secrets'>,
 ): Readonly<Record<string, string>> => {
   const secrets = secretsAt(dated, request.at).map((secret) => signingSecret(keys, endpoint, secret));
-  return deliveryHeaders({ secrets, ...request });
+  return deliveryHeaders({ ...request, secrets });
 };
 
 const outcomeOf = (

@@ -226,7 +226,7 @@ class Worker {
       this.#goOn();
     };
     try {
-      const attempted = await attemptDelivery({ report: this.report, ...this.deps }, claim, {
+      const attempted = await attemptDelivery({ ...this.deps, report: this.report }, claim, {
         stopping: this.signal,
         ending: this.#ending.signal,
       });
