@@ -4,7 +4,7 @@ import { BSON, type Document } from 'mongodb';
 import type { MongoDatabase } from './database.js';
 import { mongoPersonalKeys } from '../records/personal-keys.js';
 import { batchSize } from './chunks.js';
-import { duplicatesOf } from './refusals.js';
+import { duplicatesIn } from './refusals.js';
 
 const signIns = 'sign_in_records';
 
@@ -76,12 +76,7 @@ export const insertMissing = async (
   let some: Document[] = [];
   const insert = async (): Promise<void> => {
     if (some.length === 0) return;
-    await database
-      .collection(collection)
-      .insertMany(some, { ordered: false })
-      .catch((error: unknown) => {
-        if (duplicatesOf(error) === null) throw error;
-      });
+    await duplicatesIn(database.collection(collection).insertMany(some, { ordered: false }));
     some = [];
   };
   for await (const document of documents) if (some.push(document) === batchSize) await insert();

@@ -35,6 +35,17 @@ export const duplicatesOf = (error: unknown): ReadonlySet<number> | null => {
   return isOnlyThat ? new Set(failed.map(({ index }) => index)) : null;
 };
 
+/** The same, of an unordered bulk write that may find documents there; empty if it found none. */
+export const duplicatesIn = (write: Promise<unknown>): Promise<ReadonlySet<number>> =>
+  write.then(
+    () => new Set(),
+    (error: unknown) => {
+      const found = duplicatesOf(error);
+      if (found === null) throw error;
+      return found;
+    },
+  );
+
 /** Unauthorized, UserWritesBlocked, AtlasError (its space is used up), OutOfDiskSpace. */
 const lasting: ReadonlySet<unknown> = new Set([13, 371, 8_000, 14_031]);
 

@@ -4,7 +4,7 @@ import type { Clock } from '../../../application/ports/system.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { batchSize } from '../client/chunks.js';
 import type { MongoDatabase } from '../client/database.js';
-import { duplicatesOf } from '../client/refusals.js';
+import { duplicatesIn } from '../client/refusals.js';
 import { takeNumbers } from '../client/sequences.js';
 import { changed, deliveryRows, newDeliveryRow, type DeliveryRow } from './delivery-rows.js';
 import { erasedAmong, eraseRows } from './erased-cards.js';
@@ -42,14 +42,7 @@ export class MongoDeliveryWrites {
       const dropReason = row.dropReason ?? deleted.get(row.endpoint) ?? null;
       return newDeliveryRow(row, first + index, dropReason, erased.has(row.card), now, keep);
     });
-    let present: ReadonlySet<number> = new Set();
-    try {
-      await deliveries.insertMany(inserted, { ordered: false });
-    } catch (error) {
-      const duplicates = duplicatesOf(error);
-      if (duplicates === null) throw error;
-      present = duplicates;
-    }
+    const present = await duplicatesIn(deliveries.insertMany(inserted, { ordered: false }));
     const added = rows.filter((_, index) => !present.has(index));
     // An endpoint may have been deleted, and a card erased, while their rows were being inserted.
     const [deletedNow, erasedNow] = await Promise.all([

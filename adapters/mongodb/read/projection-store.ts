@@ -25,8 +25,8 @@ import {
   type DocumentRow,
 } from './builds.js';
 import { chunks } from '../client/chunks.js';
-import { guardedPort, sendAll, type MongoDatabase } from '../client/database.js';
-import { isInserted } from '../client/refusals.js';
+import { guardedPort, type MongoDatabase } from '../client/database.js';
+import { duplicatesIn, isInserted } from '../client/refusals.js';
 
 /** How long a build is kept that is retired, or fed no longer. */
 const keptFor: Milliseconds = 60 * 60 * 1000;
@@ -59,29 +59,19 @@ const latest = (documents: readonly Stored<unknown>[]): Stored<unknown>[] => {
   return [...byKey.values()];
 };
 
-/**
- * Inserts the document if it is missing, then updates it if it is older. Repeats and late writes change
- * nothing.
- */
-const writesOf = (row: DocumentRow): AnyBulkWriteOperation<DocumentRow>[] => {
-  const { _id, agenda, ...fields } = row;
-  const insert = {
-    updateOne: {
-      filter: { _id: { $eq: _id } },
-      update: { $setOnInsert: { ...fields, ...(agenda !== undefined && { agenda }) } },
-      upsert: true,
-    },
-  };
-  if (row.created === row.position) return [insert];
-  const change =
+const isNew = ({ created, position }: DocumentRow): boolean => created === position;
+
+/** Fails as a duplicate where the document is there in this version or a later one. */
+const writeOf = (row: DocumentRow): AnyBulkWriteOperation<DocumentRow> =>
+  isNew(row) ? { insertOne: { document: row } } : { updateOne: { ...changeOf(row), upsert: true } };
+
+const changeOf = ({ _id, agenda, ...fields }: DocumentRow) => ({
+  filter: { _id: { $eq: _id }, position: { $lt: fields.position } },
+  update:
     agenda === undefined
       ? { $set: fields, $unset: { agenda: '' as const } }
-      : { $set: { ...fields, agenda } };
-  return [
-    insert,
-    { updateOne: { filter: { _id: { $eq: _id }, position: { $lt: row.position } }, update: change } },
-  ];
-};
+      : { $set: { ...fields, agenda } },
+});
 
 /**
  * The read models in MongoDB, as the projector writes them: one collection per build, and their checkpoints.
@@ -195,8 +185,12 @@ class MongoProjectionStore implements ProjectionStore {
     if (documents.length === 0) return;
     const collection = this.#documents(projection, generation);
     const rows = latest(documents).map((stored) => toRow(projection, stored));
-    for (const some of chunks(rows))
-      await sendAll(() => collection.bulkWrite(some.flatMap(writesOf), { ordered: true }));
+    for (const some of chunks(rows)) {
+      const there = await duplicatesIn(collection.bulkWrite(some.map(writeOf), { ordered: false }));
+      // Another projector may have inserted an earlier version just now.
+      const changes = some.filter((row, place) => there.has(place) && !isNew(row)).map(changeOf);
+      if (changes.length > 0) await collection.bulkWrite(changes.map((updateOne) => ({ updateOne })));
+    }
   }
 
   async #saveCheckpoints(batches: readonly ProjectedBatch[]): Promise<void> {
@@ -205,25 +199,30 @@ class MongoProjectionStore implements ProjectionStore {
     const epoch = epochNow();
     const known = `epochs.${release}`;
     const all = await builds(this.#database);
-    const updates = batches.map(({ projection: { name, version }, generation, checkpoint, event }) => ({
-      updateOne: {
-        filter: {
-          _id: { $eq: buildId({ name, generation }) },
-          version,
-          state: { $ne: 'retired' as const },
+    let moved = 0;
+    for (const checkpoint of new Set(batches.map((batch) => batch.checkpoint))) {
+      const there = batches.filter((batch) => batch.checkpoint === checkpoint);
+      const event = there[0]?.event;
+      const { matchedCount } = await all.updateMany(
+        {
+          $or: there.map(({ projection: { name, version }, generation }) => ({
+            _id: { $eq: buildId({ name, generation }) },
+            version,
+          })),
+          state: { $ne: 'retired' },
           [known]: { $not: { $gt: epoch } },
         },
-        update: {
+        {
           $max: { checkpoint },
           $set: {
             [known]: epoch,
             ...(event !== undefined && { event: { ...event, position: checkpoint } }),
           },
         },
-      },
-    }));
-    const { matchedCount } = await all.bulkWrite(updates);
-    if (matchedCount < updates.length)
+      );
+      moved += matchedCount;
+    }
+    if (moved < batches.length)
       throw new ReadModelsUnavailable('A build was removed, or another projector has taken over.');
   }
 

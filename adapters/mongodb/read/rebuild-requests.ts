@@ -28,7 +28,7 @@ export interface RebuildRequestsOptions {
   readonly onError: (error: unknown) => void;
 }
 
-const pollInterval: Milliseconds = 250;
+const pollInterval: Milliseconds = 1_000;
 
 /**
  * Starts the rebuilds that were requested, until the signal aborts. A request is deleted when its rebuild has

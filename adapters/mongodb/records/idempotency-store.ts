@@ -10,7 +10,7 @@ import type { Clock } from '../../../application/ports/system.js';
 import { CommandId } from '../../../domain/ids.js';
 import { Batcher } from '../client/batcher.js';
 import { guarded, type MongoDatabase } from '../client/database.js';
-import { duplicatesOf } from '../client/refusals.js';
+import { duplicatesIn } from '../client/refusals.js';
 
 type KeyRow = Omit<KeyClaim, 'owner'> & {
   /** Organization and key as JSON. */
@@ -106,14 +106,8 @@ export class MongoIdempotencyStore implements IdempotencyStore {
   /** For each row whether it was inserted; false if there was one with its id. */
   async #insertAll(rows: readonly KeyRow[]): Promise<readonly boolean[]> {
     const keys = await this.#keys();
-    try {
-      await keys.insertMany([...rows], { ordered: false });
-      return rows.map(() => true);
-    } catch (error) {
-      const duplicates = duplicatesOf(error);
-      if (duplicates === null) throw error;
-      return rows.map((_, index) => !duplicates.has(index));
-    }
+    const duplicates = await duplicatesIn(keys.insertMany([...rows], { ordered: false }));
+    return rows.map((_, index) => !duplicates.has(index));
   }
 
   /** For each claim whether it was running until now. */

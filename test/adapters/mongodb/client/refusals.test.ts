@@ -10,6 +10,7 @@ import { SystemClock } from '../../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../../adapters/system/entropy.js';
 import { LocalRateLimiter } from '../../../../adapters/system/rate-limiter.js';
 import type { Deliveries } from '../../../../application/ports/deliveries.js';
+import type { Stored } from '../../../../application/ports/read-models.js';
 import type { DeliveryId, NewDelivery } from '../../../../application/ports/delivery-log.js';
 import { CommandId, Instant, OrganizationId, Uuid } from '../../../../domain/ids.js';
 import type { WebhookUrl } from '../../../../domain/webhook-url.js';
@@ -261,29 +262,56 @@ describeWithEngines(['MONGODB_URL'], 'a MongoDB that refuses', (url) => {
         expect(await storedRows(deliveries)).to.deep.equal(idsOf(rowsOf()));
       });
 
-    for (const { what, times, refusal } of everyRefusal({ documents: true }))
-      it(`moves no checkpoint past documents whose writes are ${what}`, async () => {
-        const projection = { ...notes, name: `notes_${round}` };
-        const store = mongoProjectionStore({ database, clock });
-        const { generation } = await store.active(projection);
-        const documents = ['a', 'b'].map((key, index) => storedNote(key, index + 1, { org: 'o', text: key }));
-        const collection = `documents_${projection.name}_v${projection.version}_g${generation}`;
-        server.refuse({ commands: ['update'], collection, times, refusal });
-        await insistently(async () => {
-          try {
-            await store.save([{ projection, generation, documents, checkpoint: 2n }]);
-          } catch (error) {
-            const { checkpoint } = await eventually(() => store.active(projection).catch(() => null));
-            expect(checkpoint).to.equal(0n);
-            throw error;
-          }
+    const kinds = [
+      { kind: 'new', command: 'insert', created: undefined },
+      { kind: 'changed', command: 'update', created: 0n },
+    ];
+    for (const { kind, command, created } of kinds)
+      for (const { what, times, refusal } of everyRefusal({ documents: true }))
+        it(`moves no checkpoint past ${kind} documents whose writes are ${what}`, async () => {
+          const projection = { ...notes, name: `notes_${round}` };
+          const store = mongoProjectionStore({ database, clock });
+          const { generation } = await store.active(projection);
+          const documents = ['a', 'b'].map((key, index) => {
+            const stored = storedNote(key, index + 1, { org: 'o', text: key });
+            return { ...stored, created: created ?? stored.created };
+          });
+          const collection = `documents_${projection.name}_v${projection.version}_g${generation}`;
+          server.refuse({ commands: [command], collection, times, refusal });
+          await insistently(async () => {
+            try {
+              await store.save([{ projection, generation, documents, checkpoint: 2n }]);
+            } catch (error) {
+              const { checkpoint } = await eventually(() => store.active(projection).catch(() => null));
+              expect(checkpoint).to.equal(0n);
+              throw error;
+            }
+          });
+          expect([server.caught.length, (await store.active(projection)).checkpoint]).to.deep.equal([
+            times,
+            2n,
+          ]);
+          const saved = await store.load(projection, generation, ['a', 'b']);
+          expect([...saved.values()]).to.deep.equal(documents);
         });
-        expect([server.caught.length, (await store.active(projection)).checkpoint]).to.deep.equal([
-          times,
-          2n,
-        ]);
-        expect((await store.load(projection, generation, ['a', 'b'])).size).to.equal(2);
-      });
+
+    it('saves a document later than one that was inserted at the same moment, and no earlier one', async () => {
+      const projection = { ...notes, name: `notes_${round}` };
+      const store = mongoProjectionStore({ database, clock });
+      const { generation } = await store.active(projection);
+      const [earlier, later] = [2, 3].map((position) => ({
+        ...storedNote('a', position, { org: 'o', text: `at ${position}` }),
+        created: 1n,
+      }));
+      if (earlier === undefined || later === undefined) throw new Error('there are two');
+      const save = (stored: Stored<unknown>) =>
+        store.save([{ projection, generation, documents: [stored], checkpoint: stored.position }]);
+      await save(earlier);
+      server.refuse({ commands: ['update'], times: 1, refusal: { refusesEach: { code: 11_000 } } });
+      await save(later);
+      await save(earlier);
+      expect((await store.load(projection, generation, ['a'])).get('a')).to.deep.equal(later);
+    });
 
     for (const { what, times, refusal } of everyRefusal({ documents: true }))
       it(`keeps a hook's call and a checkpoint once whose inserts are ${what}`, async () => {
