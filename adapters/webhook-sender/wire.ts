@@ -1,32 +1,21 @@
 import type { Socket } from 'node:net';
 
-/**
- * How much of the beginning of a response is kept, in bytes: the status line, and a few interim responses.
- */
-const headBytes = 4 * 1024;
-
-const interim = /HTTP\/1\.[01] 1\d\d[^]*?\r?\n\r?\n/y;
-const statusLine = /HTTP\/1\.[01] ([2-5]\d\d)[ \r\n]/y;
-
-/**
- * The first status that isn't interim; null if there is none. Interim responses are skipped one at a time:
- * one expression for all of them would try every way to divide what a hostile receiver sends.
- */
-const statusIn = (head: string): number | null => {
-  interim.lastIndex = 0;
-  do statusLine.lastIndex = interim.lastIndex;
-  while (interim.test(head));
-  const [, status] = statusLine.exec(head) ?? [];
-  return status === undefined ? null : Number(status);
-};
+const statusLine = /HTTP\/1\.[01] (?:1(\d\d)|([2-5]\d\d)[ \r\n])/y;
+/** The longest text that it matches. */
+const lineLength = 13;
+const endOfHeaders = /\r?\n\r?\n/g;
 
 /**
  * A connection as its requests and responses pass by. undici reports nothing of a response whose headers it
- * can't parse; here its status line can be read all the same.
+ * can't parse; here its status line can be read all the same. Interim responses are passed over, however long.
  */
 export class Wire {
   #requests = 0;
-  #head: Buffer = Buffer.alloc(0);
+  #status: number | null = null;
+  #hasBegun = false;
+  /** What has come and not been understood yet: a few bytes. */
+  #head = '';
+  #isInterim = false;
 
   static watch<S extends Socket>(socket: S): S {
     new Wire(socket);
@@ -38,8 +27,7 @@ export class Wire {
     Object.assign(socket, {
       read: (size?: number): unknown => {
         const chunk: unknown = read(size);
-        if (Buffer.isBuffer(chunk) && this.#head.length < headBytes)
-          this.#head = Buffer.concat([this.#head, chunk.subarray(0, headBytes - this.#head.length)]);
+        if (Buffer.isBuffer(chunk) && this.#status === null) this.#take(chunk);
         return chunk;
       },
       write: (...sent: Parameters<typeof write>): boolean => {
@@ -61,17 +49,43 @@ export class Wire {
     if (starting === null) return;
     Wire.#starting = null;
     this.#requests += 1;
-    this.#head = Buffer.alloc(0);
+    this.#head = '';
+    this.#status = null;
+    this.#hasBegun = this.#isInterim = false;
     starting(this);
+  }
+
+  #take(chunk: Buffer): void {
+    this.#hasBegun = true;
+    const text = this.#head + chunk.toString('latin1');
+    let at = 0;
+    for (;;) {
+      if (this.#isInterim) {
+        endOfHeaders.lastIndex = at;
+        if (!endOfHeaders.test(text)) break;
+        at = endOfHeaders.lastIndex;
+        this.#isInterim = false;
+      }
+      statusLine.lastIndex = at;
+      const [, interim, status] = statusLine.exec(text) ?? [];
+      if (status !== undefined) this.#status = Number(status);
+      if (interim === undefined) break;
+      // undici takes a 100 that it has not asked for as the end of the connection. The digit has just come.
+      if (interim === '00') chunk.write('2', at + lineLength - 2 - this.#head.length);
+      this.#isInterim = true;
+    }
+    this.#head = this.#isInterim
+      ? text.slice(Math.max(at, text.length - 3))
+      : text.slice(at, at + lineLength);
   }
 
   /** The status of the response to the last request; null if no status line has come. */
   get status(): number | null {
-    return statusIn(this.#head.toString('latin1'));
+    return this.#status;
   }
 
   /** Whether it had other requests before, and nothing of a response to the last one has come. */
   get isStale(): boolean {
-    return this.#requests > 1 && this.#head.length === 0;
+    return this.#requests > 1 && !this.#hasBegun;
   }
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ContactDetails } from '../../domain/contact.js';
-import { capture, DomainError } from '../../domain/errors.js';
+import { capture, DomainError, refusalLine } from '../../domain/errors.js';
 import { Actor } from '../../domain/events.js';
 import { derivedUuid, Instant, OrganizationId, type Milliseconds, type Uuid } from '../../domain/ids.js';
 import type { Initiator } from '../writing/commands.js';
@@ -115,16 +115,13 @@ export const listImports = async (
 /** Reads a contact by the rules of the API. Throws the refusal of the first wrong field. */
 export type ReadContact = (contact: Readonly<Record<string, unknown>>) => ContactDetails;
 
-/** Why a row is bad, by the refusal of its contact. */
-export const reasonOf = ({ code, message }: DomainError): string => `${code}: ${message}`;
-
 /** A row that can't be saved is kept without its contact, and a birthday without its year. */
 const waitingRow = (row: FileRow, readContact: ReadContact): WaitingRow => {
   const { line } = row;
   if ('problem' in row) return { line, problem: row.problem };
   const sent = { ...row.contact };
   const read = capture(() => readContact(sent));
-  if ('refusal' in read) return { line, problem: reasonOf(read.refusal) };
+  if ('refusal' in read) return { line, problem: refusalLine(read.refusal) };
   const { birthday, workAnniversary, externalId } = read.value;
   if (externalId === null) return { line, problem: 'it has no external_id' };
   return { line, externalId, contact: { ...sent, birthday, work_anniversary: workAnniversary } };

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { NamedError } from '../../domain/errors.js';
+import { NamedError, refusalLine, type Refusal } from '../../domain/errors.js';
 import { httpAddress, operatorListener, type Environment, type Listener } from '../settings/settings.js';
 
 /** The service refused the call. (exit code 1) */
@@ -134,8 +134,8 @@ const tokenIn = (environment: Environment): string => {
 const refusalIn = (text: string, status: number): ServiceRefused => {
   let message = `The service responded with ${status}.`;
   try {
-    const { error } = JSON.parse(text) as { readonly error?: { readonly code?: string; message?: string } };
-    if (error?.code !== undefined) message = `${error.code}: ${error.message ?? ''}`;
+    const { error } = JSON.parse(text) as { readonly error?: Partial<Refusal> };
+    if (error?.code !== undefined) message = refusalLine({ message: '', ...error, code: error.code });
   } catch {
     // No JSON: another program may have responded.
   }

@@ -11,7 +11,7 @@ import {
 } from '../../application/contacts/import-contacts.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { readContact } from '../../adapters/http/api/contact-fields.js';
-import { capture, codeOf, messageOf } from '../../domain/errors.js';
+import { capture, codeOf, messageOf, refusalLine } from '../../domain/errors.js';
 import { ServiceRefused, Unreachable, WrongUsage, type OperatorClient } from './client.js';
 import { untilInterrupted } from './long-verbs.js';
 import { readable } from './print.js';
@@ -93,7 +93,7 @@ const preview = async (
       'problem' in row
         ? row.problem
         : read !== null && 'refusal' in read
-          ? `${read.refusal.code}: ${read.refusal.message}`
+          ? refusalLine(read.refusal)
           : null;
     if (problem === null) good += 1;
     else bad += 1;

@@ -11,7 +11,7 @@ const fieldNames: Texts = {
   last_name: 'last_name lastname lname last family_name surname nachname nom apellidos cognome sobrenome achternaam shipping_last_name billing_last_name',
   company: 'company company_name organization organization_name organization_1_name account_name associated_company default_address_company shipping_company billing_company firma société empresa azienda bedrijf',
   job_title: 'job_title jobtitle organization_title organization_1_title position title fonction cargo',
-  email: 'email email_address email_1_value email_1 user_email primary_email primary_email_address main_email from_email_address billing_email buyer_email work_email home_email email_adresse adresse_e_mail correo_electrónico email_adres',
+  email: 'email email_address email_1_value email_1 user_email primary_email primary_email_address main_email from_email_address billing_email buyer_email work_email home_email personal_email login_email account_email invitee_email attendee_email guest_email subscriber_email donor_email your_email email_addr emails mail mail_address email_adresse mailadresse adresse_e_mail adresse_de_messagerie adresse_électronique courriel adresse_courriel correo_electrónico correo indirizzo_email indirizzo_e_mail endereço_de_email endereço_de_e_mail email_adres',
   phone: 'phone phone_number phone_1_value phone_1 mobile_phone mobile_phone_number mobile_number mobile home_phone business_phone work_phone cell_phone main_phone default_address_phone billing_phone mobiltelefon telefon téléphone teléfono telefone telefoon',
   birthday: 'birthday birthdate birth_date date_of_birth dob geburtstag geburtsdatum anniversaire date_de_naissance cumpleaños fecha_de_nacimiento data_di_nascita data_de_nascimento geboortedatum',
   work_anniversary: 'work_anniversary hire_date',
@@ -45,7 +45,7 @@ export interface Column {
 /** A place of a contact, and the name of its column in the tables. */
 type Place = Omit<Column, 'index'> & { readonly name: string };
 
-const withoutMarks = (text: string): string =>
+export const withoutMarks = (text: string): string =>
   text.normalize('NFD').replaceAll(/\p{M}/gu, '').replaceAll(/ß/giu, 'ss');
 
 /** However its words are joined, with accents or without: `ZIPCode` is `zip_code`, `STRASSE` is `straße`. */
@@ -86,7 +86,7 @@ const plainName = (heading: string): string => {
     .replace(/_required$/, '')
     .replace(/_privat$/, '_home')
     .replace(/_gesch(?:a|ae)ftlich$/, '_work')
-    .replace(/^(.+)_(home|work|mobile|business|other|mailing|shipping|billing)$/, '$2_$1');
+    .replace(/^(.+)_(home|work|mobile|business|primary|other|mailing|shipping|billing)$/, '$2_$1');
 };
 
 export interface FileOptions {
@@ -160,13 +160,16 @@ const meantColumns = (header: Header): readonly Column[] => {
  * The columns that are read, and the names of all. The key column is the external_id, and also
  * the field that its name means. Throws UnreadableFile.
  */
-export const readColumns = (cells: readonly string[], { key, keyIsNamed, unread }: FileOptions) => {
+export const readColumns = (
+  { cells, delimiter }: { readonly cells: readonly string[]; readonly delimiter: string },
+  { key, keyIsNamed, unread }: FileOptions,
+) => {
   const header = readHeader(cells);
   const { headings, meant } = header;
   const named = (name: string): number => meant.findIndex((place) => place?.name === name);
   const lacks = (column: string, next = '') =>
     new UnreadableFile(
-      `The file has no column ${column}. ${next}Its columns are: ${headings.slice(0, 20).join(', ')}.`,
+      `The file has no column ${column}. ${next}Its columns, which ${delimiter} separates, are: ${headings.slice(0, 20).join(', ')}. Where something else separates them, a first line such as sep=; says so.`,
     );
   const keyAt = key === undefined ? -1 : headings.findIndex((heading) => isSame(heading, key));
   if (key !== undefined && keyAt === -1) throw lacks(`"${key}"`);

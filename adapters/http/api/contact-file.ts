@@ -1,6 +1,8 @@
 import type { FileRow } from '../../../application/contacts/import-contacts.js';
+import { readMailbox } from '../../../domain/email.js';
+import { capture } from '../../../domain/errors.js';
 import { stateNamed } from '../../../domain/recipient.js';
-import { readColumns, type Columns, type FileOptions } from './contact-columns.js';
+import { readColumns, withoutMarks, type Columns, type FileOptions } from './contact-columns.js';
 import { csvRows, UnreadableFile } from './csv-rows.js';
 
 type Texts = Readonly<Record<string, string>>;
@@ -29,15 +31,23 @@ const dayIn = (text: string): string => {
   return found['year']?.length === 4 ? `${found['year']}-${date}` : date;
 };
 
+const countryName = (text: string): string => withoutMarks(text).toLowerCase();
+
 /** The countries of decision 16 by their names in the languages of spreadsheets. */
-const countryCodes: ReadonlyMap<string, string> = new Map(
-  ['en', 'de', 'fr', 'es', 'it', 'nl', 'pt'].flatMap((language) => {
+const countryCodes: ReadonlyMap<string, string> = new Map([
+  ...['en', 'de', 'fr', 'es', 'it', 'nl', 'pt'].flatMap((language) => {
     const names = new Intl.DisplayNames(language, { type: 'region' });
-    return ['US', 'PR', 'GU', 'VI', 'AS', 'MP'].map((code) => [names.of(code)?.toLowerCase() ?? '', code]);
+    return ['US', 'PR', 'GU', 'VI', 'AS', 'MP'].map(
+      (code) => [countryName(names.of(code) ?? ''), code] as const,
+    );
   }),
-);
+  ['virgin islands (u.s.)', 'VI'],
+  ['virgin islands, u.s.', 'VI'],
+]);
 const countryIn = (text: string): string => {
-  const name = text.replace(/ \(USA?\)$| (?:of|von|de|d['’]) ?am[eé]ri[ck]\p{L}+$/iu, '').toLowerCase();
+  const name = countryName(text)
+    .replace(/^(?:the|us -) /, '')
+    .replace(/ \(usa?\)$| (?:of|von|van|de|da|d['’]) ?ameri[ckq]\p{L}+$/u, '');
   return /^(?:u\.s\.(?:a\.)?|ee\.\s?uu\.?)$/.test(name)
     ? 'US'
     : (countryCodes.get(name) ?? stateNamed(name) ?? text);
@@ -109,6 +119,9 @@ const spoiledIn = (heading: string, text: string): string | null => {
     : null;
 };
 
+const isMailbox = (text: string): boolean =>
+  /@[^@]+\./.test(text) && 'value' in capture(() => readMailbox(text));
+
 /** The contact of a row, or why it has none. */
 const contactIn = ({ columns, headings }: Columns, cells: readonly string[]) => {
   const width = headings.length;
@@ -135,7 +148,9 @@ const contactIn = ({ columns, headings }: Columns, cells: readonly string[]) => 
   // The name of one address is not written on another.
   const name =
     names.get(where) ?? names.get(null) ?? (address?.['line1'] === undefined ? [...names.values()][0] : {});
-  const person = { external_id: externalId, ...(name && namesIn(name)), ...contact };
+  // What identifies a contact may be its address alone, under a name that no list has.
+  const email = isMailbox(externalId) && { email: externalId };
+  const person = { external_id: externalId, ...email, ...(name && namesIn(name)), ...contact };
   return {
     externalId,
     contact: address === undefined ? person : { ...person, address: addressIn(address) },
@@ -155,7 +170,7 @@ export async function* contactRows(
     if (columns === null) {
       if ('problem' in row)
         throw new UnreadableFile(`The names of the columns can't be read: ${row.problem}.`);
-      columns = readColumns(row.cells, options);
+      columns = readColumns(row, options);
     } else if (line >= options.fromLine)
       yield { line, bytes, ...('problem' in row ? row : contactIn(columns, row.cells)) };
   }

@@ -6,7 +6,7 @@ export class UnreadableFile extends Error {
 }
 
 /** The cells of a row, or why it can't be read. */
-type Cells = { readonly cells: readonly string[] } | { readonly problem: string };
+type Cells = { readonly cells: readonly string[]; readonly delimiter: string } | { readonly problem: string };
 
 /** A row that is not empty, and the line on which it begins. `bytes`: how much of the file has been read. */
 export type CsvRow = { readonly line: number; readonly bytes: number } & Cells;
@@ -17,6 +17,7 @@ const maxCells = 500;
 /** After so many characters other work has its turn: some thousand rows. */
 const pieceLength = 4 * 1024;
 const tooLong = 'A line is longer than 400 KiB.';
+const tooLongOrOpen = 'it is longer than 400 KiB, or a quotation mark in it is not closed';
 const wrongQuotes =
   'a quotation mark is inside a cell, or not closed. Double each inside a cell, and put the cell in quotation marks';
 
@@ -29,38 +30,56 @@ const decode = (decoder: TextDecoder, piece?: Buffer): string => {
   }
 };
 
-/** The first byte of a byte order mark that begins no UTF-8. */
-const encodings: ReadonlyMap<number, string> = new Map([
-  [0xff, 'utf-16le'],
-  [0xfe, 'utf-16be'],
-]);
+/** By a byte order mark that begins no UTF-8, or by the empty half of a first Latin letter. */
+const encodingOf = ([first, second]: Buffer): string => {
+  if (first === 0xff || second === 0) return 'utf-16le';
+  return first === 0xfe || first === 0 ? 'utf-16be' : 'utf-8';
+};
 
 /** The texts of the pieces. */
 async function* decoded(pieces: AsyncIterable<Buffer>) {
   let decoder: TextDecoder | null = null;
   let bytes = 0;
   for await (const piece of pieces) {
-    decoder ??= new TextDecoder(encodings.get(piece[0] ?? 0) ?? 'utf-8', { fatal: true });
+    decoder ??= new TextDecoder(encodingOf(piece), { fatal: true });
     bytes += piece.length;
     yield { more: decode(decoder, piece), bytes, isLast: false };
   }
   yield { more: decoder === null ? '' : decode(decoder), bytes, isLast: true };
 }
 
-const delimiterNamed = /^"?sep=([^\w"])"?[\r\n]/i;
+const delimiterNamed = /^[\r\n]*"?sep=([^\w"])"?[ ,;\t]*(?:\r\n?|\n)/i;
+const delimiters: ReadonlyMap<string, string> = new Map([
+  [',', 'a comma'],
+  [';', 'a semicolon'],
+  ['\t', 'a tab'],
+  ['|', '"|"'],
+]);
 
-/** The pattern of a cell and what follows it, by the first line of a text; null if that has no end yet. */
-const cellPattern = (text: string, isLast: boolean): RegExp | null => {
+interface CellForm {
+  /** Of a cell and what follows it. */
+  readonly pattern: RegExp;
+  /** In words. */
+  readonly delimiter: string;
+}
+
+/** By the first line of a text; null if that has no end yet. */
+const formOf = (text: string, isLast: boolean): CellForm | null => {
   const [, first = '', end = ''] = /^[\r\n]*([^\r\n]+)(\n|\r[^]|$)/.exec(text) ?? [];
   if (end === '' && !isLast) return null;
   const plain = first.slice(0, 100_000).replaceAll(/"[^"]*(?:"|$)/g, '');
   const count = (delimiter: string): number => plain.split(delimiter).length;
-  const most = [',', ';', '\t', '|'].reduce((one, other) => (count(other) > count(one) ? other : one));
-  const delimiter = `\\${delimiterNamed.exec(text)?.[1] ?? most}`;
-  return new RegExp(`(?: *=?"([^"]*(?:""[^"]*)*)" *|([^"\\r\\n${delimiter}]*))(${delimiter}|\\r?\\n?$)`, 'y');
+  const most = [...delimiters.keys()].reduce((one, other) => (count(other) > count(one) ? other : one));
+  const delimiter = delimiterNamed.exec(text)?.[1] ?? most;
+  const pattern = new RegExp(
+    `(?: *=?"([^"]*(?:""[^"]*)*)" *|([^"\\r\\n\\${delimiter}]*))(\\${delimiter}|\\r?\\n?$)`,
+    'y',
+  );
+  return { pattern, delimiter: delimiters.get(delimiter) ?? `"${delimiter}"` };
 };
 
-const cellsIn = (row: string, pattern: RegExp): Cells => {
+const cellsIn = (row: string, { pattern, delimiter }: CellForm): Cells => {
+  if (row.includes('\0')) return { problem: 'it holds the character U+0000, which is no text' };
   const cells: string[] = [];
   pattern.lastIndex = 0;
   for (;;) {
@@ -68,7 +87,7 @@ const cellsIn = (row: string, pattern: RegExp): Cells => {
     if (end === undefined) return { problem: wrongQuotes };
     if (cells.length === maxCells) return { problem: `it has more than ${maxCells} cells` };
     cells.push(quoted?.replaceAll('""', '"') ?? plain);
-    if ('\r\n'.includes(end)) return { cells };
+    if ('\r\n'.includes(end)) return { cells, delimiter };
   }
 };
 
@@ -94,12 +113,12 @@ const endOfRow = (text: string, start: number): number => {
  * The row that begins there; null if its end has not been read yet. One with a problem ends with its first
  * line: its quotation marks can't be trusted. Throws UnreadableFile if a line is too long.
  */
-const rowAt = (text: string, start: number, isLast: boolean, pattern: RegExp) => {
+const rowAt = (text: string, start: number, isLast: boolean, form: CellForm) => {
   const end = endOfRow(text, start);
   const isRead = isLast || end < text.length || (end === text.length && text.endsWith('\n'));
   if (!isRead && text.length - start <= maxLength) return null;
   const row = text.slice(start, end);
-  const found = row.length > maxLength ? { problem: wrongQuotes } : cellsIn(row, pattern);
+  const found = row.length > maxLength ? { problem: tooLongOrOpen } : cellsIn(row, form);
   if ('cells' in found)
     return { found, end: start + row.length, lines: row.includes('"') ? countLines(row) : 1 };
   lineBreak.lastIndex = start;
@@ -114,7 +133,7 @@ const rowAt = (text: string, start: number, isLast: boolean, pattern: RegExp) =>
  * no other. Throws UnreadableFile, and the errors of the pieces.
  */
 export async function* csvRows(pieces: AsyncIterable<Buffer>): AsyncGenerator<CsvRow, void, undefined> {
-  let pattern: RegExp | null = null;
+  let form: CellForm | null = null;
   let text = '';
   let line = 1;
   let wanted = 0;
@@ -123,15 +142,22 @@ export async function* csvRows(pieces: AsyncIterable<Buffer>): AsyncGenerator<Cs
     text += more;
     // A long row is not looked at again with every piece.
     if (text.length < wanted && !isLast) continue;
-    pattern ??= cellPattern(text, isLast);
-    if (pattern === null && text.length > maxLength) throw new UnreadableFile(tooLong);
+    if (form === null) {
+      const [naming = ''] = delimiterNamed.exec(text) ?? [];
+      form = formOf(text, isLast);
+      if (form === null && text.length > maxLength) throw new UnreadableFile(tooLong);
+      if (form !== null) {
+        text = text.slice(naming.length);
+        line += countLines(naming);
+      }
+    }
     let at = 0;
-    while (pattern !== null && at < text.length) {
-      const row = rowAt(text, at, isLast, pattern);
+    while (form !== null && at < text.length) {
+      const row = rowAt(text, at, isLast, form);
       if (row === null) break;
       const { found, end, lines } = row;
       const isFilled = 'problem' in found || found.cells.some((cell) => cell.trim() !== '');
-      if (isFilled && !(line === 1 && delimiterNamed.test(text))) yield { line, bytes, ...found };
+      if (isFilled) yield { line, bytes, ...found };
       line += lines;
       sinceTurn += end - at;
       at = end;

@@ -330,6 +330,27 @@ describe('the webhook sender', () => {
       const result = await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`));
       expect(result).to.have.property('httpStatus', 200);
     });
+
+    it('200 after a long interim response, with two equal lengths', async () => {
+      const lengths = 'content-length: 2\r\n'.repeat(2);
+      const port = await raw((send) =>
+        send(`HTTP/1.1 103 Hints\r\nx: ${'y'.repeat(12_000)}\r\n\r\nHTTP/1.1 200 OK\r\n${lengths}\r\nok`),
+      );
+      const result = await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`));
+      expect(result).to.have.property('httpStatus', 200);
+    });
+
+    it('200 after a 100 that nothing has asked for, however they are cut up', async () => {
+      const sent = 'HTTP/1.1 100 Continue\r\nx: y\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
+      for (let cut = 1; cut < sent.length; cut += 1) {
+        const port = await raw((send) => {
+          send(sent.slice(0, cut));
+          setImmediate(() => send(sent.slice(cut)));
+        });
+        const result = await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`));
+        expect(result, `cut at ${cut}`).to.deep.equal({ httpStatus: 200, error: null, body: 'ok' });
+      }
+    });
   });
 
   it('counts nothing for a connection that its receiver closes between two requests', async () => {

@@ -100,6 +100,9 @@ describe('a file of contacts', () => {
 
   it('is refused without a key, without a header, or if it can’t be read', async () => {
     expect(await usageError(rowsOf('name\nAnn\n'))).to.match(/no column external_id/);
+    expect(await usageError(rowsOf('key;name;a,b,c,d\n1;Ann\n'))).to.match(
+      /which a comma separates, .* sep=;/,
+    );
     expect(await usageError(rowsOf('id,name\n1,Ann\n', { key: 'customer' }))).to.match(
       /no column "customer"/,
     );

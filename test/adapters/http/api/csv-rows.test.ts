@@ -34,7 +34,13 @@ describe('the rows of a CSV file', () => {
     ])
       for (const size of [1, 7, 1_000]) expect(await rowsOf(text, size)).to.deep.equal(table);
     const utf16 = Buffer.from('\ufeffid\tname\r\n1\tAnn\r\n2\tBo\r\n', 'utf16le');
-    expect(await rowsOf(utf16, 3)).to.deep.equal(table);
+    for (const bytes of [
+      utf16,
+      utf16.subarray(2),
+      Buffer.from(utf16).swap16(),
+      Buffer.from(utf16.subarray(2)).swap16(),
+    ])
+      expect(await rowsOf(bytes, 3)).to.deep.equal(table);
   });
 
   it('are separated by no character of a quotation that goes on in the next line', async () => {
@@ -51,7 +57,12 @@ describe('the rows of a CSV file', () => {
       ['SEP=,', 'a;b;c,d', ['a;b;c', 'd']],
       ['sep=\t', 'a,b,c\td', ['a,b,c', 'd']],
     ] as const)
-      expect(await rowsOf(`${said}\r\n${row}\n`, 2)).to.deep.equal([[2, cells]]);
+      for (const rest of ['', ' ', ';,,'])
+        for (const [before, line] of [
+          ['', 2],
+          ['\r\n\n', 4],
+        ] as const)
+          expect(await rowsOf(`${before}${said}${rest}\r\n${row}\n`, 2)).to.deep.equal([[line, cells]]);
   });
 
   it('are those that were written, each at the line on which it begins', () => {
@@ -111,12 +122,19 @@ describe('the rows of a CSV file', () => {
     const rows = await rowsOf(`id,name\n1,"Ann\n${lines}`, 5_000);
     expect([rows.length, rows[1]?.[1], rows[2], rows.at(-1)?.[0]]).to.deep.equal([
       90_002,
-      stray,
+      'it is longer than 400 KiB, or a quotation mark in it is not closed',
       [3, ['2', 'Bo']],
       90_002,
     ]);
     const wide = await rowsOf(`a${',a'.repeat(500)}\nb${',b'.repeat(499)}\n`);
     expect([wide[0]?.[1], wide[1]?.[1].length]).to.deep.equal(['it has more than 500 cells', 500]);
+  });
+
+  it('hold text alone', async () => {
+    const problem = 'it holds the character U+0000, which is no text';
+    expect(await rowsOf('id,name\n1,A\0\n2,Bo')).to.deep.equal([table[0], [2, problem], table[2]]);
+    const utf32 = Buffer.from([0xff, 0xfe, 0, 0, 0x69, 0, 0, 0, 0x0a, 0, 0, 0]);
+    expect((await rowsOf(utf32))[0]?.[1]).to.equal(problem);
   });
 
   it('are refused if a line does not end, however small its cells are, before the rest is read', async () => {

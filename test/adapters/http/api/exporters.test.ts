@@ -589,10 +589,19 @@ describe('a cell of a file of contacts', () => {
     'Stati Uniti',
     'EE. UU.',
     'EE.UU.',
+    'Verenigde Staten van Amerika',
+    'Estados Unidos da América',
+    "Etats-Unis d'Amérique",
+    'The United States',
+    'US - United States',
   ])
     // prettier-ignore
     it(`has the country ${country}`, async () =>
       expect(await read({ country })).to.deep.include({ address: { country: 'US' } }));
+
+  for (const country of ['Virgin Islands (U.S.)', 'U.S. Virgin Islands', 'Îles Vierges des États-Unis'])
+    it(`has the country ${country}`, async () =>
+      expect(await read({ country })).to.deep.include({ address: { country: 'VI' } }));
 
   const zips = [
     ['2139', 'ma', '02139'],
@@ -739,6 +748,33 @@ describe('a cell of a file of contacts', () => {
       for (const form of ['NFC', 'NFD'] as const)
         expect(await rowOf(`id,${columns}`.normalize(form), cells)).to.deep.include({ contact: whole });
     });
+
+  for (const column of [
+    'Adresse de messagerie',
+    'Courriel',
+    'Correo',
+    'Indirizzo email',
+    'Endereço de e-mail',
+    'Invitee Email',
+    'Email (Primary)',
+    'Emails',
+    'Mail',
+  ])
+    it(`has the e-mail address under ${column}`, async () =>
+      expect(await rowOf(`id,${column}`, '1,ada@example.com')).to.deep.include({
+        contact: { external_id: '1', email: 'ada@example.com' },
+      }));
+
+  it('is known by an e-mail address under whatever name, and has it then', async () => {
+    const emailOf = async (id: string, email = '') => {
+      const row = await rowOf('external_id,email', `${id},${email}`);
+      return 'contact' in row ? (row.contact as Row)['email'] : row;
+    };
+    expect(await emailOf('ada@example.com')).to.equal('ada@example.com');
+    expect(await emailOf('ada@example.com', 'bo@example.com')).to.equal('bo@example.com');
+    for (const id of ['ada@crm', '@ada.lovelace', 'a@b.test@c.test', '17'])
+      expect(await emailOf(id)).to.equal(undefined);
+  });
 
   it('is in no address that is a mixture of three', async () => {
     const row = await rowOf('id,Home Street,Work Street,City', '1,2 Elm St,1 Main St,Springfield');
