@@ -41,12 +41,12 @@ export class DomainError extends NamedError {
 export interface Refusal {
   readonly code: string;
   readonly message: string;
-  readonly param?: string | null | undefined;
+  readonly param: string | null;
 }
 
 /** A refusal on one line: what it concerns stands before a message that doesn't name it. */
 export const refusalLine = ({ code, message, param }: Refusal): string =>
-  `${code}: ${param == null || message.includes(param) ? '' : `\`${param}\`: `}${message}`;
+  `${code}: ${param === null || message.includes(param) ? '' : `\`${param}\`: `}${message}`;
 
 /** A refusal of a name that doesn't exist. The adapter that reports it adds what does. */
 export class UnknownName extends DomainError {

@@ -15,7 +15,8 @@ export const unwritable = (text: string, { lineFeed }: { readonly lineFeed: bool
 };
 
 /** Characters that can't be seen on their own, or that get lost in text: they are named by their number. */
-const nameless = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Z}\p{M}\p{Noncharacter_Code_Point}]/u;
+const nameless =
+  /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Z}\p{M}\p{Noncharacter_Code_Point}\p{Default_Ignorable_Code_Point}\u2800\ufffc]/u;
 
 /**
  * How a character is named for people: by itself, or as `U+200D` if it can't be seen. Never a lone surrogate.

@@ -7,13 +7,13 @@ const endOfHeaders = /\r?\n\r?\n/g;
 
 /**
  * A connection as its requests and responses pass by. undici reports nothing of a response whose headers it
- * can't parse; here its status line can be read all the same. Interim responses are passed over, however long.
+ * can't parse; here its status line can be read all the same, also after interim responses.
  */
 export class Wire {
   #requests = 0;
   #status: number | null = null;
   #hasBegun = false;
-  /** What has come and not been understood yet: a few bytes. */
+  /** The few bytes that have come and not been understood yet. */
   #head = '';
   #isInterim = false;
 
@@ -57,7 +57,7 @@ export class Wire {
 
   #take(chunk: Buffer): void {
     this.#hasBegun = true;
-    const text = this.#head + chunk.toString('latin1');
+    const text = `${this.#head}${chunk.toString('latin1')}`;
     let at = 0;
     for (;;) {
       if (this.#isInterim) {

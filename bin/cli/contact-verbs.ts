@@ -90,11 +90,7 @@ const preview = async (
   for await (const row of contactsIn(path, options)) {
     const read = 'problem' in row ? null : capture(() => readContact({ ...row.contact }));
     const problem =
-      'problem' in row
-        ? row.problem
-        : read !== null && 'refusal' in read
-          ? refusalLine(read.refusal)
-          : null;
+      'problem' in row ? row.problem : read !== null && 'refusal' in read ? refusalLine(read.refusal) : null;
     if (problem === null) good += 1;
     else bad += 1;
     if (problem !== null) reportRow(running, row.line, problem);

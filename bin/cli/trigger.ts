@@ -1,5 +1,6 @@
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
+import { nearest } from '../../domain/nearest.js';
 import { testPayload } from '../../domain/delivery-payload.js';
 import { publicEventTypes, type PublicEventType } from '../../domain/public-events.js';
 import { apiKeyIn, keyClient, NotDelivered, WrongUsage } from './client.js';
@@ -19,7 +20,10 @@ export const ownerOf = ({ input, environment }: VerbContext) => {
 export const eventType = (typed: string): PublicEventType => {
   const found = publicEventTypes.find((type) => type === typed);
   if (found !== undefined) return found;
-  throw new WrongUsage(`There is no event type ${typed}. The types are ${publicEventTypes.join(', ')}.`);
+  const meant = nearest(typed, publicEventTypes);
+  throw new WrongUsage(
+    `There is no event type ${typed}. ${meant === null ? '' : `Did you mean ${meant}? `}The types are ${publicEventTypes.join(', ')}.`,
+  );
 };
 
 const isTaken = ({ url, http_status: status }: Outcome): boolean =>

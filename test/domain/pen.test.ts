@@ -35,8 +35,8 @@ describe('the name of a character', () => {
   });
 
   it('is its code point if it is not visible', () => {
-    expect(['\0', '\t', '\u007f', '\u0085', '\u00a0', '\u0301', '\u2028', '\u3000', '\ue000', '\ufe0f', '\uffff', '\ud83d', '\ude00', '\u{e0067}'].map(characterName)).to.deep.equal([
-      'U+0000', 'U+0009', 'U+007F', 'U+0085', 'U+00A0', 'U+0301', 'U+2028', 'U+3000', 'U+E000', 'U+FE0F', 'U+FFFF', 'U+D83D', 'U+DE00', 'U+E0067',
+    expect(['\0', '\t', '\u007f', '\u0085', '\u00a0', '\u0301', '\u2028', '\u3000', '\ue000', '\ufe0f', '\uffff', '\ud83d', '\ude00', '\u{e0067}', '\u3164', '\u2800', '\ufffc'].map(characterName)).to.deep.equal([
+      'U+0000', 'U+0009', 'U+007F', 'U+0085', 'U+00A0', 'U+0301', 'U+2028', 'U+3000', 'U+E000', 'U+FE0F', 'U+FFFF', 'U+D83D', 'U+DE00', 'U+E0067', 'U+3164', 'U+2800', 'U+FFFC',
     ]); // prettier-ignore
   });
 });

@@ -37,6 +37,14 @@ describe('names that an operation does not know', () => {
     expect([listed.status, ignored(listed)]).to.deep.equal([200, 'stauts']);
   });
 
+  it('are told where they are kept from every object', async () => {
+    const body = { ...aCard(), ['__proto__']: 1, constructor: { name: 'x' } };
+    const sent = await api(cards, { body });
+    expect([sent.status, ignored(sent)]).to.deep.equal([201, '__proto__, constructor']);
+    const refused = await api(cards, { body, headers: strict });
+    expect([refused.code, refused.param]).to.deep.equal(['invalid_parameter', '__proto__']);
+  });
+
   it('are not mentioned if there are none', async () => {
     for (const reply of [await api(cards, { body: aCard() }), await api(`${cards}?limit=1&status=`)])
       expect([ignored(reply), applied(reply)]).to.deep.equal([null, null]);

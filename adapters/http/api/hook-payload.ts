@@ -130,6 +130,10 @@ const hasEmail = (value: unknown): boolean => !isOmitted(onlyItem(value));
 /** A first or last name of the wrong type takes the place of the name, so that the name is refused. */
 const wrongType = (value: unknown): unknown => (typeof value === 'string' ? undefined : value);
 
+/** Whether it can be a person's name: beside a part of one in the object may stand an order's `#1001`. */
+const isName = (value: unknown): boolean =>
+  typeof value === 'string' && /^[^\d#@]*\p{L}[^\d#@]*$/u.test(value);
+
 /**
  * Reads a payload that a form tool or a shop posts to a hook. It looks for every field of a card, under its
  * name and its alias; for the recipient's fields inside `recipient`, too. It refuses nothing itself: the
@@ -139,9 +143,10 @@ export const readHookPayload = (payload: JsonObject): HookRequest => {
   const sent = ownProperty(payload, 'recipient');
   const both = isPlainObject(sent) ? [sent, payload] : [payload];
   const [first, last] = [find(both, 'first_name'), find(both, 'last_name')];
-  // A first or last name in the object beats a name beside it, such as the number of an order of Shopify.
   const object = both.slice(0, -1);
-  const whole = find(find(object, 'first_name', 'last_name') === undefined ? both : object, 'name');
+  const hasPart = find(object, 'first_name', 'last_name') !== undefined;
+  const isComplete = first !== undefined && last !== undefined;
+  const whole = find(hasPart && (isComplete || !isName(payload['name'])) ? object : both, 'name');
   const joined = whole === undefined && typeof first === 'string' && typeof last === 'string';
   const recipient: Record<string, unknown> = {};
   for (const name of recipientFields) recipient[name] = find(both, ...namesOf(name));

@@ -4,6 +4,7 @@ import { nearest } from '../../../domain/nearest.js';
 import { isPlainObject } from '../../../domain/plain-object.js';
 import { truncate } from '../../../domain/text.js';
 import { jsonSchemaOf, type JsonSchema } from './json-schema.js';
+import { asSent } from './read.js';
 
 /** A name that a request has and its operation does not know. */
 export interface IgnoredName {
@@ -21,7 +22,7 @@ const declaredAs = ({ properties = {} }: JsonSchema, name: string): JsonSchema |
   Object.hasOwn(properties, name) ? properties[name] : undefined;
 
 const collect = (schema: JsonSchema, sent: object, path: string, found: IgnoredName[]): void => {
-  for (const [name, value] of Object.entries(sent)) {
+  for (const [name, value] of Object.entries(asSent.get(sent) ?? sent)) {
     if (found.length >= maxNamed) return;
     const inside = declaredAs(schema, name);
     if (inside === undefined) {

@@ -9,6 +9,9 @@ export type Json =
   string | number | NumberText | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 export type JsonObject = { readonly [name: string]: Json };
 
+/** Objects as they were sent, where keys were removed from them because they could reach a prototype. */
+export const asSent = new WeakMap<object, JsonObject>();
+
 /**
  * Null becomes undefined, strings are trimmed, and numbers are doubles. An item of a list stays where it is.
  * (decision 7: null and blanks count as left out)
@@ -66,11 +69,13 @@ const maxShownLength = 100;
 const shown = (value: unknown, { enum: values, type, maxLength = Infinity }: JsonSchema): string => {
   if (Array.isArray(value)) return type === 'array' ? `, not ${value.length}` : ', not a list';
   if (value === null || typeof value === 'boolean') return `, not ${value}`;
-  if (typeof value !== 'string' && typeof value !== 'number') return ', not an object';
-  const text = String(value);
+  const sent = value instanceof NumberText ? value.text : value;
+  if (typeof sent !== 'string' && typeof sent !== 'number') return ', not an object';
+  const kind = value instanceof NumberText ? 'number' : typeof sent;
+  const text = String(sent);
   if (values !== undefined || type === 'integer' || type === 'boolean')
     return `, not \`${truncate(text, maxShownLength)}\``;
-  if (typeof value !== type) return `, not a ${typeof value}`;
+  if (kind !== type) return `, not a ${kind}`;
   const length = countCharacters(text);
   return length > maxLength ? `, not ${length}` : '';
 };
@@ -165,12 +170,19 @@ const sentFor = (schema: z.ZodObject, body: Sent): Sent => {
   return sent;
 };
 
-const readField = (schema: z.ZodObject, name: string, sent: Sent): Captured<unknown> => {
+const readField = (schema: z.ZodObject, name: string, sent: Sent, body: Sent): Captured<unknown> => {
   const { data, error } = z.safeParse(schema.shape[name] as z.ZodType, sent[name]);
   const [issue] = error?.issues ?? [];
   return issue === undefined
     ? { value: data }
-    : { refusal: refusalOf(jsonSchemaOf(schema), name, sent[name], issue) };
+    : {
+        refusal: refusalOf(
+          jsonSchemaOf(schema),
+          name,
+          body[name] instanceof NumberText ? body[name] : sent[name],
+          issue,
+        ),
+      };
 };
 
 /** Reads the fields of a body, each on its own. */
@@ -179,7 +191,8 @@ export const parseFields = <S extends z.ZodObject>(schema: S, body: Sent): Field
   const whole: { readonly data?: Sent } = z.safeParse(schema, sent);
   const fields: Record<string, Captured<unknown>> = {};
   for (const name in schema.shape)
-    fields[name] = whole.data === undefined ? readField(schema, name, sent) : { value: whole.data[name] };
+    fields[name] =
+      whole.data === undefined ? readField(schema, name, sent, body) : { value: whole.data[name] };
   return fields as FieldsOf<S>;
 };
 
@@ -188,7 +201,7 @@ export const parseValues = <S extends z.ZodObject>(schema: S, body: Sent): z.out
   const sent = sentFor(schema, body);
   const { data, error } = z.safeParse(schema, sent);
   if (error === undefined) return data;
-  for (const name in schema.shape) unwrap(readField(schema, name, sent));
+  for (const name in schema.shape) unwrap(readField(schema, name, sent, body));
   throw error;
 };
 

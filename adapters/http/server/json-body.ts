@@ -6,7 +6,7 @@ import { NumberText, isPlainObject } from '../../../domain/plain-object.js';
 import { truncate } from '../../../domain/text.js';
 import { ClientGone } from './errors.js';
 import { isOfType } from './media-types.js';
-import type { Json, JsonObject } from '../schema/read.js';
+import { asSent, type Json, type JsonObject } from '../schema/read.js';
 
 /** The size of the largest body, in bytes. (decision 6: what counts as valid JSON) */
 export const maxBodyBytes = 100 * 1024;
@@ -84,8 +84,6 @@ const invalid = (why: string): DomainError =>
 const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
 
 const forbidden = ['__proto__', 'constructor'];
-/** Objects as they were sent, before keys were removed from them. */
-const asSent = new WeakMap<object, JsonObject>();
 
 /**
  * Removes keys that could reach a prototype, and refuses too deep nesting. Changes the value: it was just

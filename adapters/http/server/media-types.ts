@@ -5,12 +5,16 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 /** Negotiates over headers alone: it reads nothing else of a request. */
 const accepted = (headers: IncomingHttpHeaders) => accepts({ headers } as IncomingMessage);
 
+/** Says nothing here: all that is sent is UTF-8. */
+const charset = /;\s*charset=(?:"[^"]*"|[^\s;,]*)/gi;
+
 /** The type that a client likes best by its header Accept; the first one if it accepts none of them. */
 export const preferredType = <Type extends string>(
   accept: readonly string[],
   types: readonly [Type, ...Type[]],
 ): Type => {
-  const found = accept.length > 0 && accepted({ accept: accept.join(',') }).types([...types]);
+  const found =
+    accept.length > 0 && accepted({ accept: accept.join(',').replaceAll(charset, '') }).types([...types]);
   return types.find((type) => type === found) ?? types[0];
 };
 

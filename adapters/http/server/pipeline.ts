@@ -26,8 +26,8 @@ const undecodable = (code: ErrorCode): DomainError =>
   new DomainError(
     code,
     code === 'card_not_found'
-      ? 'There is no such card: the percent-encoding of the path is broken.'
-      : 'Unknown path: its percent-encoding is broken.',
+      ? 'There is no such card: the path has U+0000, or broken percent-encoding.'
+      : 'Unknown path: it has U+0000, or broken percent-encoding.',
   );
 
 /** A refusal of the id or the cursor in a request with an API key, with its value. */

@@ -161,7 +161,7 @@ describe('webhook listen', () => {
     const { code, error } = await command(['webhook', 'listen', '--events', 'card.heled'], environment());
     expect([code, error]).to.deep.equal([
       2,
-      'There is no event type card.heled. The types are card.created, card.written, card.mailed, card.held, card.cancelled.\n',
+      'There is no event type card.heled. Did you mean card.held? The types are card.created, card.written, card.mailed, card.held, card.cancelled.\n',
     ]);
   });
 

@@ -60,6 +60,8 @@ describe('the recipient of a hook payload', () => {
     expect(nameOf({ ...order, ...joined, recipient: { last_name: 'Roe' } })).to.equal('Ann Marie Roe');
     expect(nameOf({ ...order, recipient: { first_name: ' ', city: 'Austin' } })).to.equal('#1001');
     expect(readHookPayload({ ...order, recipient: joined }).firstName).to.equal('Ann Marie');
+    for (const half of [{ first_name: 'Ann' }, { last_name: 'Lee', first_name: ' ' }])
+      expect(nameOf({ name: 'Ann Lee', recipient: half })).to.equal('Ann Lee');
     for (const half of [
       { first_name: 'Ann' },
       { last_name: 'Lee', first_name: ' ' },

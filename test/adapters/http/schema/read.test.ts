@@ -10,6 +10,7 @@ import {
 } from '../../../../adapters/http/schema/fields.js';
 import { atField, parseValues, parseFields, type JsonObject } from '../../../../adapters/http/schema/read.js';
 import { capture, DomainError } from '../../../../domain/errors.js';
+import { NumberText } from '../../../../domain/plain-object.js';
 import { limitedText } from '../../../../domain/text.js';
 import { cardBody } from '../../../support/http/http-routes.js';
 
@@ -136,6 +137,10 @@ describe('reading fields', () => {
     expect(message({ name: 'Ada', kind: 'c' })).to.equal('`kind` must be one of a, b, not `c`.');
     expect(message({ name: 'Ada', even: 'abc' })).to.equal('Not of even length.');
     expect(message({ name: 'Ada', count: 'x' })).to.equal('`count` must be a whole number from 1, not `x`.');
+    for (const digits of ['1e400', '-0', '9007199254740993', '1.50'])
+      expect(message({ name: 'Ada', count: new NumberText(digits) })).to.match(
+        new RegExp(`a whole number from 1.*, not \`${digits}\``),
+      );
     expect(message({ name: 'Ada', tags: ['x', 'z'] })).to.equal('`tags[1]` must be one of x, y, not `z`.');
     expect(message({ name: 'Ada', tags: 'x' })).to.match(/^`tags` must be /);
   });

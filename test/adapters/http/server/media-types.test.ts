@@ -6,6 +6,8 @@ describe('the type of a response', () => {
   const cases: readonly (readonly [readonly string[], string])[] = [
     [[], 'application/json'],
     [['*/*'], 'application/json'],
+    [['text/csv; charset=utf-8'], 'text/csv'],
+    [['text/csv;charset="utf-8";q=0.2, application/json;q=0.1'], 'text/csv'],
     [['text/csv'], 'text/csv'],
     [['TEXT/CSV'], 'text/csv'],
     [['text/*'], 'text/csv'],
