@@ -135,7 +135,8 @@ const refusalIn = (text: string, status: number): ServiceRefused => {
   let message = `The service responded with ${status}.`;
   try {
     const { error } = JSON.parse(text) as { readonly error?: Partial<Refusal> };
-    if (error?.code !== undefined) message = refusalLine({ message: '', param: null, ...error, code: error.code });
+    if (error?.code !== undefined)
+      message = refusalLine({ message: '', param: null, ...error, code: error.code });
   } catch {
     // No JSON: another program may have responded.
   }
