@@ -20,7 +20,7 @@ const fieldNames: Texts = {
 /** The same for each address in a file, whose names begin with one of `addresses`. */
 const partNames: Texts = {
   line1: 'line_1 address_1 street street_1 street_address street_address_1 street_address_line_1 straße rue calle adresse dirección indirizzo endereço adres address',
-  line2: 'line_2 address_2 street_2 street_address_2 street_line_2 street_address_line_2 line_2_district_neighborhood extended_address',
+  line2: 'line_2 address_2 street_2 street_address_2 street_line_2 street_address_line_2 line_2_district_neighborhood extended_address adresszusatz complément_adresse complemento dirección_2',
   city: 'city town town_city city_town suburb_city city_suburb ort ville ciudad città cidade plaats woonplaats',
   state: 'state state_code st province_code province state_region state_region_province state_province province_state state_province_region_county_territory_prefecture_republic bundesland bundesland_kanton état estado estado_provincia provincia provincie region',
   zip: 'zip zip_code zip_4 postal_code postcode post_code zip_postal_code zip_post_code zip_postcode postal_zip_code plz postleitzahl code_postal código_postal cap cep',
@@ -64,6 +64,8 @@ const addPlaces = (names: Texts, address: string | null, prefix: string): void =
 addPlaces(fieldNames, null, '');
 for (const address of addresses)
   for (const prefix of [address, `${address}address_`]) addPlaces(partNames, address, prefix);
+
+const optOut = /opt.?(?:ed.?)?out|do.?not|unsubscri|suppress/i;
 
 /** A name that belongs to an address. */
 const nameAt = /^(shipping_|ship_|ship_to_|billing_)(?:first_|last_)?name$/;
@@ -197,9 +199,13 @@ export const readColumns = (
   const whyUnread = (index: number): string => {
     const column = found.find((each) => each.index === index);
     if (column === undefined)
-      return meant[index]?.field === 'line1'
-        ? 'an address is read from columns for street, city, state and ZIP'
-        : 'no field is read from a column of this name';
+      return (
+        (meant[index]?.field === 'line1' &&
+          'an address is read from columns for street, city, state and ZIP') ||
+        (optOut.test(headings[index] ?? '') &&
+          'nothing is read of who must not get mail: put their addresses on the do-not-mail list') ||
+        'no field is read from a column of this name'
+      );
     if (isNumber(column)) return `name is read from ${nameOf}`;
     const { field, address } = column;
     const first = headings[columnOf(field, address)?.index ?? -1];

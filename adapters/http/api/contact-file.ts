@@ -61,6 +61,7 @@ const jobIn = (text: string): string =>
 /** How exporters write a field, as the API takes it. */
 const readings: Readonly<Record<string, (text: string) => string>> = {
   state: (text) => stateNamed(text) ?? text.replace(/^US[-:]/i, ''),
+  zip: (text) => text.replace(/^(\d{5})[\s\u2010-\u2015](\d{4})$/u, '$1-$2'),
   country: countryIn,
   job_title: jobIn,
   birthday: dayIn,

@@ -612,6 +612,8 @@ describe('a cell of a file of contacts', () => {
     ['="02139"', 'MA', '02139'],
     [`"=""02139"""`, 'MA', '02139'],
     ["'02139", 'MA', '02139'],
+    ['02139 1234', 'MA', '02139-1234'],
+    ['02139–1234', 'MA', '02139-1234'],
   ] as const;
   for (const [zip, state, whole] of zips)
     it(`has the ZIP code ${zip} with the zeros that a spreadsheet dropped or kept`, async () =>
@@ -780,6 +782,16 @@ describe('a cell of a file of contacts', () => {
     const row = await rowOf('id,Home Street,Work Street,City', '1,2 Elm St,1 Main St,Springfield');
     expect(row).to.deep.include({ contact: { external_id: '1', address: { line1: '2 Elm St' } } });
   });
+
+  for (const column of ['Do Not Mail', 'Email Opt Out', 'HasOptedOutOfEmail', 'Unsubscribed'])
+    it(`is opted out by no column ${column}, and that is said with what to do`, async () => {
+      const unread: Row = {};
+      const file = (async function* () {
+        yield Buffer.from(`id,${column}\n1,yes\n`);
+      })();
+      for await (const _ of contactRows(file, { key: undefined, keyIsNamed: '', fromLine: 1, unread }));
+      expect(unread[column]).to.include('put their addresses on the do-not-mail list');
+    });
 
   it('is the next of two with the e-mail address where the first is empty', async () => {
     const file = (async function* () {
