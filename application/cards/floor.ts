@@ -18,6 +18,7 @@ import { changeCard, type ChangeCardDeps } from './change-card.js';
 import { newCommand, service } from '../writing/commands.js';
 import type { OrderPlanning } from './place-order.js';
 import type { AgendaQuery, ReadModels, Stored } from '../ports/read-models.js';
+import { nextTurn } from '../timing/next-turn.js';
 
 export interface FloorDeps extends ChangeCardDeps {
   readonly readModels: ReadModels;
@@ -92,6 +93,21 @@ const startStep = (state: Card): CardEvent[] => {
 const statusesOf = (state: Card): StepStatuses => (isMade(state) ? state.steps : []);
 
 const maxSimulated = 1_000;
+
+/** The cards on the floor, those that were sent first before others, from a place on. */
+export async function* cardsOnFloor(
+  readModels: Pick<ReadModels, 'agenda'>,
+  created = 0n,
+): AsyncGenerator<Stored<CardDocument>, void, undefined> {
+  for (let after = { agenda: onTheFloor, created }; ;) {
+    const rows = await readModels.agenda(cards, { after, upTo: onTheFloor, limit: batchSize });
+    yield* rows;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < batchSize) return;
+    after = { agenda: onTheFloor, created: last.created };
+    await nextTurn();
+  }
+}
 
 /**
  * For demos, if FLOOR_SIMULATION is set: every card on the floor completes its step and starts the next one.

@@ -6,7 +6,7 @@ import { DomainError } from '../../domain/errors.js';
 import type { LocalDate } from '../../domain/ids.js';
 import { whyHeld } from '../../domain/organization.js';
 import { addressLines } from '../../domain/recipient.js';
-import { cards, onTheFloor, type CardDocument } from '../../projections/cards.js';
+import { cards, type CardDocument } from '../../projections/cards.js';
 import { organizationOf } from '../organizations/administer.js';
 import type { Artwork } from '../ports/artwork.js';
 import type { ReadModels } from '../ports/read-models.js';
@@ -14,6 +14,7 @@ import type { Sheet } from '../ports/sheet-printer.js';
 import { nextTurn } from '../timing/next-turn.js';
 import type { WriteDeps } from '../writing/execute.js';
 import { readOrderPage } from './card-record.js';
+import { cardsOnFloor } from './floor.js';
 import { codeFrom } from './read-cards.js';
 
 /** How many cards are printed at once. */
@@ -41,19 +42,12 @@ export const partOfRun = async (
   };
   const end = await placeOf(to);
   const codes: CardCode[] = [];
-  for (let created = (await placeOf(after)) ?? 0n; ;) {
-    const query = { after: { agenda: onTheFloor, created }, upTo: onTheFloor, limit: maxCards };
-    const rows = await readModels.agenda(cards, query);
-    for (const { document, created: place } of rows) {
-      if (document.status !== 'queued' || document.due > day) continue;
-      if (end === null ? codes.length === maxCards : place > end) return { codes, isLast: false };
-      codes.push(codeFrom(document.code));
-    }
-    const last = rows.at(-1);
-    if (last === undefined) return { codes, isLast: true };
-    created = last.created;
-    await nextTurn();
+  for await (const { document, created } of cardsOnFloor(readModels, (await placeOf(after)) ?? 0n)) {
+    if (document.status !== 'queued' || document.due > day) continue;
+    if (end === null ? codes.length === maxCards : created > end) return { codes, isLast: false };
+    codes.push(codeFrom(document.code));
   }
+  return { codes, isLast: true };
 };
 
 type PrintDeps = Pick<WriteDeps, 'store' | 'streams'>;

@@ -1,12 +1,13 @@
 import { cardForOperator, type CardForOperator } from '../../../application/cards/card-record.js';
+import { cardsOnFloor } from '../../../application/cards/floor.js';
 import { codeFrom } from '../../../application/cards/read-cards.js';
 import { readAccount } from '../../../application/organizations/read-accounts.js';
 import { today } from '../../../domain/calendar.js';
 import { steps, type CardStatus, type StepName } from '../../../domain/card.js';
 import { parseCardCode } from '../../../domain/card-code.js';
 import { DomainError } from '../../../domain/errors.js';
-import { OrganizationId } from '../../../domain/ids.js';
-import { cards, onTheFloor, type CardDocument } from '../../../projections/cards.js';
+import { OrganizationId, type LocalDate } from '../../../domain/ids.js';
+import { cards, type CardDocument } from '../../../projections/cards.js';
 import { nothingHere } from './admit.js';
 import type { HouseContext } from './page.js';
 
@@ -44,6 +45,8 @@ export const cardOn = async ({ deps, params }: HouseContext): Promise<CardForOpe
 
 /** Counting stops here: whether there are 50 or 10,000 makes no difference to the work. */
 const maxCounted = 50;
+/** Of the cards that are looked at: those due later that were queued early are few. */
+const maxRead = 1_000;
 const maxShown = 25;
 
 const countOf = (count: number): string => (count >= maxCounted ? `${maxCounted}+` : String(count));
@@ -58,22 +61,30 @@ export const ownersOf = async <T>(
   return new Map(await Promise.all(loaded));
 };
 
-/** How many cards are due and at each status, and those that came to the floor first, with their owners. */
+/** The cards on the floor that are due, up to `maxCounted`, and others among the first `maxRead`. */
+const floorByDue = async (readModels: HouseContext['deps']['readModels'], day: LocalDate) => {
+  const due: CardDocument[] = [];
+  const later: CardDocument[] = [];
+  for await (const { document } of cardsOnFloor(readModels)) {
+    (document.due <= day ? due : later).push(document);
+    if (due.length === maxCounted || due.length + later.length === maxRead)
+      return { due, later, isAll: false };
+  }
+  return { due, later, isAll: true };
+};
+
+/** How many cards are due and at each status, and those that came first, the due before others. */
 export const floorList = async ({ deps, timeZone }: HouseContext) => {
   const { readModels, clock } = deps;
   const day = today(clock.instant(), timeZone);
-  const [onFloor, ...pages] = await Promise.all([
-    readModels.agenda(cards, {
-      after: { agenda: onTheFloor, created: 0n },
-      upTo: onTheFloor,
-      limit: maxCounted,
-    }),
+  const [{ due, later, isAll }, ...pages] = await Promise.all([
+    floorByDue(readModels, day),
     ...working.map((status) => readModels.pageAcross(cards, { where: { status }, limit: maxCounted })),
   ]);
-  const first = onFloor.slice(0, maxShown).map(({ document }) => document);
+  const first = [...due, ...later].slice(0, maxShown);
   return {
     /** Today, or overdue. */
-    due: countOf(onFloor.filter(({ document: { due } }) => due <= day).length),
+    due: `${due.length}${isAll ? '' : '+'}`,
     today: day,
     first,
     owners: await ownersOf(first, (org) => readAccount(deps, org)),

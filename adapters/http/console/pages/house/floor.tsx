@@ -55,7 +55,7 @@ export const floorPage = page({
       ) : (
         <div id="first" data-refresh>
           <Table
-            label="On the floor, those that came first"
+            label="On the floor, those due and those that came first"
             rows={first}
             columns={[
               {
