@@ -5,6 +5,7 @@ import PDFDocument from 'pdfkit';
 import type { Sheet } from '../../application/ports/sheet-printer.js';
 import { master, type Size } from '../../domain/artwork.js';
 import { layOut, lineHeight, panel, roomAt } from '../../domain/letter-layout.js';
+import { truncate } from '../../domain/text.js';
 import { drawnIn } from './hands.js';
 
 // The program of a thread: is sent sheets, and null after the last; answers each with the next piece of a
@@ -18,6 +19,8 @@ const envelope = { width: 7.25 * 72, height: 5.25 * 72 } as const;
 const ink = '#22304f';
 /** For what people on the floor read. */
 const plainHand = 'schoolhouse';
+/** Of what people can read. */
+const smallest = 7;
 /** Of a bar of the barcode that is one wide. */
 const bar = 0.75;
 const barHeight = 16;
@@ -79,10 +82,24 @@ const formOf = (name: string, glyph: Glyph): PDFKit.PDFKitReference => {
   return form;
 };
 
-/** Writes a line that begins at `x` on the line `y`; one that is wider than `room` is written smaller. */
-const write = (text: string, hand: string, wanted: number, x: number, y: number, room: number): void => {
+/**
+ * Writes a line that begins at `x` on the line `y`; one that is wider than `room` is written smaller, and cut
+ * where it would become smaller than `least`.
+ */
+const write = (
+  text: string,
+  hand: string,
+  wanted: number,
+  x: number,
+  y: number,
+  room: number,
+  least = 0,
+): void => {
   const letters = Array.from(text, (character) => drawnIn(hand, character));
   const width = letters.reduce((sum, { glyph, unitsPerEm }) => sum + glyph.advanceWidth / unitsPerEm, 0);
+  const fitting = Math.floor((letters.length * room) / (width * least));
+  if (fitting < letters.length)
+    return write(`${truncate(text, fitting - 1)}…`, hand, wanted, x, y, room, least);
   const size = Math.min(wanted, room / width);
   doc.markContent('Span', { actual: text });
   let at = x;
@@ -137,7 +154,8 @@ const cardPage = (code: string, label: string, draw: () => void): void => {
   doc.lineWidth(0.25).stroke('black');
   barcode(code, around + 12, height - 22);
   doc.fillColor('black');
-  write(`${code} · ${label}`, plainHand, 11, around + 136, height - 10, card.width - 148);
+  write(code, plainHand, 11, around + 136, height - 15, card.width - 148);
+  write(label, plainHand, 8, around + 136, height - 6, card.width - 148, smallest);
 };
 
 /** A print master, in the PDF once for all its fronts. */
@@ -162,7 +180,7 @@ const drawFront = (design: string): void => {
   line(right, around, around, bottom);
   doc.dash(4, {}).stroke('black').undash().fillColor('black');
   write('This design has no picture', plainHand, 24, around + 27, around + 100, panel.width);
-  write(design, plainHand, 24, around + 27, around + 140, panel.width);
+  write(design, plainHand, 24, around + 27, around + 140, panel.width, smallest);
 };
 
 const draw = (sheet: Sheet): void => {
@@ -202,13 +220,14 @@ const draw = (sheet: Sheet): void => {
       return write(code, plainHand, 9, 27, height - 42, 109);
     }
     case 'none':
-      return writeNote(`${code} · ${sheet.design}`, sheet.problem);
+      return writeNote(code, sheet.design, sheet.problem);
   }
 };
 
 const writeNote = (...lines: readonly string[]): void => {
   addPage(envelope, 0, 0);
-  for (const [at, line] of lines.entries()) write(line, plainHand, 22, 36, 72 + at * 30, envelope.width - 72);
+  for (const [at, line] of lines.entries())
+    write(line, plainHand, 22, 36, 72 + at * 30, envelope.width - 72, smallest);
 };
 
 let isEmpty = true;

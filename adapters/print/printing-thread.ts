@@ -7,17 +7,21 @@ const program = new URL('./draw-sheets.js', import.meta.url);
 /** For sheets and pictures under way, in megabytes. */
 const resourceLimits = { maxOldGenerationSizeMb: 256 };
 
+/** Each has a thread for as long as its reader takes. */
+const mostOpen = 4;
+
 /**
- * Draws one PDF after the other, each in a thread of its own: the libraries alone take the time of many
- * requests.
+ * Draws one sheet after the other, those of each PDF in a thread of its own: the libraries alone take the
+ * time of many requests. No PDF waits for the reader of another, up to `mostOpen`.
  */
 export class PrintingThread implements SheetPrinter {
+  readonly #opened = limitConcurrency(mostOpen);
   readonly #inTurn = limitConcurrency(1);
 
   async *print(sheets: AsyncIterable<Sheet>): AsyncGenerator<Uint8Array> {
     let end!: () => void;
     const ended = new Promise<void>((resolve) => (end = resolve));
-    await new Promise<void>((begin) => void this.#inTurn(() => (begin(), ended)));
+    await new Promise<void>((begin) => void this.#opened(() => (begin(), ended)));
     try {
       yield* this.#drawn(sheets);
     } finally {
@@ -29,11 +33,12 @@ export class PrintingThread implements SheetPrinter {
     const thread = new Worker(program, { resourceLimits });
     const failed = new Promise<never>((_, fail) => thread.once('error', fail));
     failed.catch(() => undefined);
-    const drawn = async (sheet: Sheet | null): Promise<Uint8Array> => {
-      thread.postMessage(sheet);
-      const [bytes]: unknown[] = await Promise.race([once(thread, 'message'), failed]);
-      return bytes as Uint8Array;
-    };
+    const drawn = (sheet: Sheet | null): Promise<Uint8Array> =>
+      this.#inTurn(async () => {
+        thread.postMessage(sheet);
+        const [bytes]: unknown[] = await Promise.race([once(thread, 'message'), failed]);
+        return bytes as Uint8Array;
+      });
     try {
       for await (const sheet of sheets) yield await drawn(sheet);
       yield await drawn(null);
