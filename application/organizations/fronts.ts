@@ -112,7 +112,8 @@ export const findFront = async (
 };
 
 /**
- * Saves a picture that waits as a design, or publishes its collection card with it; a repeat saves nothing.
+ * Saves a picture that waits as a design, or publishes its collection card with it; a repeat saves nothing,
+ * the other fit a second design.
  * Throws `not_found` and `invalid_parameter`.
  */
 export const saveFront = async (
@@ -129,5 +130,14 @@ export const saveFront = async (
     throw new DomainError('invalid_parameter', 'Choose how the picture comes on the card.', 'fit');
   const { name, slug } = found;
   if (slug !== null) await publishCollectionCard(deps, initiator, slug, name, true, front);
-  else await addDesign(deps, initiator, org, name, null, derivedUuid('design of a picture', org, id), front);
+  else
+    await addDesign(
+      deps,
+      initiator,
+      org,
+      name,
+      null,
+      derivedUuid('design of a picture', org, id, fit),
+      front,
+    );
 };

@@ -72,12 +72,15 @@ describe('a new design in the console', () => {
     expect((await owner.get(`/cards/${code}`)).text).to.include('<small>Picture erased</small>');
   });
 
-  it('is saved once, whatever is sent again', async () => {
+  it('is saved once in each fit, whatever is sent again', async () => {
     const location = await uploadPicture(owner, tenant.org, 'Twice');
-    for (const fit of ['fill', 'fit'])
+    const fronts = picturesIn((await owner.get(location)).text).map((path) => path.split('/')[2]);
+    for (const fit of ['fill', 'fill', 'fit', 'fit'])
       expect((await owner.submit(location, 'save', { fit })).status).to.equal(303);
     const { rows } = await tenant.api('/api/v1/designs');
-    expect(rows.filter(({ name }) => name === 'Twice')).to.have.length(1);
+    expect(rows.filter(({ name }) => name === 'Twice')).to.have.length(2);
+    const { text } = await owner.get(`/console/${tenant.org}/designs`);
+    for (const front of fronts) expect(text).to.include(`/pictures/${front}/`);
   });
 
   it('has a picture that whoever has its address may see and keep, and nobody else', async () => {
