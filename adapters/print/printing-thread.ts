@@ -8,14 +8,14 @@ const program = new URL('./draw-sheets.js', import.meta.url);
 const resourceLimits = { maxOldGenerationSizeMb: 256 };
 
 /** Each has a thread for as long as its reader takes. */
-const mostOpen = 4;
+const maxOpen = 4;
 
 /**
  * Draws one sheet after the other, those of each PDF in a thread of its own: the libraries alone take the
- * time of many requests. No PDF waits for the reader of another, up to `mostOpen`.
+ * time of many requests. No PDF waits for the reader of another, up to `maxOpen`.
  */
 export class PrintingThread implements SheetPrinter {
-  readonly #opened = limitConcurrency(mostOpen);
+  readonly #opened = limitConcurrency(maxOpen);
   readonly #inTurn = limitConcurrency(1);
 
   async *print(sheets: AsyncIterable<Sheet>): AsyncGenerator<Uint8Array> {
