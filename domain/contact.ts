@@ -4,7 +4,7 @@ import { DomainError } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, Instant, LocalDate, OrganizationId, type Uuid } from './ids.js';
 import { AddressParts } from './recipient.js';
-import { clean, countCharacters, limitedText, withMaxLength } from './text.js';
+import { clean, countCharacters, limitedText, readLine, withMaxLength } from './text.js';
 
 /**
  * The id of the contact with this `external_id`: that its stream must not exist yet keeps it unique. Once
@@ -216,7 +216,7 @@ const limitedName = limitedText(maxContactTextLength, nameTooLong, (text) => tex
  */
 export const readName = withMaxLength(
   maxContactTextLength,
-  (text) => limitedName(clean(text).replace(/\s+/gu, ' ')) || null,
+  (text) => limitedName((readLine(clean(text)) ?? '').replace(/\s+/gu, ' ')) || null,
 );
 
 /**

@@ -12,8 +12,10 @@ export const stripInvisible = (text: string): string => text.replace(invisible, 
 /** Strips invisible characters, then white space at both ends. (decision 15: how long an address may be) */
 export const clean = (text: string): string => stripInvisible(text).trim();
 
+const visible = new RegExp(`[^\\s${invisible.source.slice(1)}`);
+
 /** Whether nothing of a text shows. */
-export const isBlank = (text: string): boolean => clean(text) === '';
+export const isBlank = (text: string): boolean => !visible.test(text);
 
 /** How many characters (code points) a text has. A lone surrogate counts as one. */
 export const countCharacters = (text: string): number => {
@@ -56,6 +58,15 @@ export interface TextRule<T = string> {
   (text: string): T | null;
   readonly maxLength?: number;
 }
+
+/** Control characters, line breaks and halves of surrogate pairs. */
+const unwritable = /[\p{Cc}\p{Cs}\u2028\u2029]+/gu;
+
+/** The rule of a name or a reason that a person gives: one line, with a space for what can't be written. */
+export const readLine: TextRule = (text) => {
+  const line = text.replace(unwritable, ' ').trim();
+  return isBlank(line) ? null : line;
+};
 
 /** A rule that states its longest text. */
 export const withMaxLength = <T>(maxLength: number, read: (text: string) => T) =>

@@ -6,10 +6,25 @@ import {
   truncate,
   foldName,
   normaliseText,
+  readLine,
   stripInvisible,
 } from '../../domain/text.js';
 
 const anyText = fc.string({ unit: 'binary' });
+
+describe('a name or a reason', () => {
+  it('is one line with a space for what can’t be written, and null if nothing of it shows', () => {
+    for (const [sent, line] of [
+      ['\0Ann\r\nLee\u2028\ud800', 'Ann Lee'],
+      ['👩\u200d💻 é', '👩\u200d💻 é'],
+      ['\u200b \u2060\n\ufeff', null],
+      ['\0', null],
+      ['', null],
+    ] as const)
+      expect(readLine(sent)).to.equal(line);
+    expect(readLine('\ufeff'.repeat(100_000))).to.equal(null);
+  });
+});
 
 describe('text that is cleaned', () => {
   it('loses zero-width characters and bidi controls, wherever they are', () => {

@@ -197,6 +197,12 @@ describe('the operator API', () => {
       for (let time = 0; time < 2; time++)
         expect((await remove(`${base}/designs/${saved.id}`)).status).to.equal(200);
     });
+    it('have names of one line, in which a control character is a space', async () => {
+      const { body } = await operator(`${base}/designs`, {
+        body: { name: '\nAutumn\r\n\0and\ud800 👩\u200d💻' },
+      });
+      expect(body['name']).to.equal('Autumn and  👩\u200d💻');
+    });
     it('copy a collection card if a slug is given, at most once for each', async () => {
       const made = await operator(`${base}/designs`, {
         body: { name: 'Our cake', collection_slug: 'happy-birthday-cake' },
@@ -405,7 +411,20 @@ describe('the operator API', () => {
 
   describe('an invalid body', () => {
     type Wrong = readonly [string, string, unknown, string, number?, string?];
-    const texts = [undefined, null, '', '  ', 5, true, ['x'], {}, 'x'.repeat(5_000)];
+    const texts = [
+      undefined,
+      null,
+      '',
+      '  ',
+      '\u200b \u2060',
+      '\0',
+      '\ud800',
+      5,
+      true,
+      ['x'],
+      {},
+      'x'.repeat(5_000),
+    ];
     const wrong: readonly Wrong[] = [
       ...texts.map((name): Wrong => ['POST', '/operator/v1/organizations', { name }, 'name']),
       ...[5, 'Comic Sans', 'Everyday\u0000', {}].map((house_hand): Wrong => [
@@ -416,6 +435,7 @@ describe('the operator API', () => {
         422,
         'unknown_handwriting',
       ]),
+      ...['', '\u200b', '\0'].map((name): Wrong => ['PATCH', '{org}', { name }, 'name']),
       ...[undefined, null, 0, -1, 1.5, '5', true, [], {}, 1e300].map((amount): Wrong => [
         'POST',
         '{org}/credits',
@@ -457,7 +477,7 @@ describe('the operator API', () => {
         { email },
         'email',
       ]),
-      ...[undefined, '', 5].map((title): Wrong => [
+      ...[undefined, '', '\u2060', 5].map((title): Wrong => [
         'PUT',
         '/operator/v1/collection/x',
         { title, active: true },
@@ -476,7 +496,7 @@ describe('the operator API', () => {
         'active',
       ]),
       ...['hold', 'fail'].flatMap((verb) =>
-        [undefined, null, '', ' ', 5, {}].map((reason): Wrong => [
+        [undefined, null, '', ' ', '\u200b', '\0\u200b', 5, {}].map((reason): Wrong => [
           'POST',
           `{card}/${verb}`,
           { reason },

@@ -11,6 +11,7 @@ import {
 import { readEmail } from '../../../domain/email.js';
 import { unwrap } from '../../../domain/errors.js';
 import { addressPart, readState, readZip, withinUs } from '../../../domain/recipient.js';
+import { readLine } from '../../../domain/text.js';
 import { country, exampleRecipient } from './card-fields.js';
 import { optional, optionalText, annotations } from '../schema/fields.js';
 import { parseFields } from '../schema/read.js';
@@ -88,16 +89,22 @@ export const contactRecord = z
       { code: 'missing_name', codes: nameCodes, description: 'The last name.', examples: ['Lovelace'] },
       readName,
     ),
-    company: optionalText({
-      maxLength: maxContactTextLength,
-      description: 'The variable {{company}} in the template of a hook.',
-      examples: ['Analytical Engines'],
-    }),
-    job_title: optionalText({
-      maxLength: maxContactTextLength,
-      description: 'The variable {{job_title}} in the template of a hook.',
-      examples: ['Mathematician'],
-    }),
+    company: optionalText(
+      {
+        maxLength: maxContactTextLength,
+        description: 'The variable {{company}} in the template of a hook.',
+        examples: ['Analytical Engines'],
+      },
+      readLine,
+    ),
+    job_title: optionalText(
+      {
+        maxLength: maxContactTextLength,
+        description: 'The variable {{job_title}} in the template of a hook.',
+        examples: ['Mathematician'],
+      },
+      readLine,
+    ),
     email: optionalText(
       {
         list: 'of one',
@@ -106,11 +113,14 @@ export const contactRecord = z
       },
       readEmail,
     ),
-    phone: optionalText({
-      maxLength: maxPhoneLength,
-      description: 'The telephone number. It is stored and never used.',
-      examples: ['+1 217 555 0100'],
-    }),
+    phone: optionalText(
+      {
+        maxLength: maxPhoneLength,
+        description: 'The telephone number. It is stored and never used.',
+        examples: ['+1 217 555 0100'],
+      },
+      readLine,
+    ),
     address: optional(address),
     birthday: optionalText(
       {

@@ -16,7 +16,7 @@ import type { Command } from '../../../domain/events.js';
 import type { OrganizationId } from '../../../domain/ids.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
 import { isActive, type Endpoint, type EndpointChange } from '../../../domain/webhook-endpoints.js';
-import { countCharacters } from '../../../domain/text.js';
+import { countCharacters, readLine } from '../../../domain/text.js';
 import { readWebhookUrl } from '../../../domain/webhook-url.js';
 import {
   counted,
@@ -83,6 +83,7 @@ const endpointChange = z
         examples: ['CRM'],
         maxLength: maxDescriptionLength,
       })
+      .transform((sent) => readLine(sent) ?? '')
       .optional(),
   })
   .meta({
@@ -111,11 +112,14 @@ const newEndpoint = z
         'The event types to receive. Omitted or empty means all of them, including those that are added later.',
       ),
     ),
-    description: optionalText({
-      maxLength: maxDescriptionLength,
-      description: 'A label of your own choice.',
-      examples: ['CRM'],
-    }),
+    description: optionalText(
+      {
+        maxLength: maxDescriptionLength,
+        description: 'A label of your own choice.',
+        examples: ['CRM'],
+      },
+      readLine,
+    ),
   })
   .meta({ id: 'WebhookEndpointInput', description: 'An endpoint to be registered.' });
 

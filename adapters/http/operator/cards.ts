@@ -30,6 +30,7 @@ import {
   type Card,
   type CardEvent,
 } from '../../../domain/card.js';
+import { readLine } from '../../../domain/text.js';
 import {
   cancelledBody,
   cancelledCard,
@@ -114,15 +115,14 @@ const shown = ({ card, org, message, designId, source }: CardForOperator, baseUr
 
 const undecodable = 'card_not_found';
 export const withReason = z.object({
-  reason: text(reasonFacts('The reason, in your words.', 'The apartment number is missing.')),
+  reason: text(reasonFacts('The reason, in your words.', 'The apartment number is missing.'), readLine),
 });
 export const stepReport = z.object({
   status: z.enum(reportedStatuses).describe('What happened to the step.'),
-  machine: optionalText({
-    maxLength: 200,
-    description: 'The machine that does the step.',
-    examples: ['pen-3'],
-  }),
+  machine: optionalText(
+    { maxLength: 200, description: 'The machine that does the step.', examples: ['pen-3'] },
+    readLine,
+  ),
 });
 const stepParams = z.object({
   card_code: pathCode,

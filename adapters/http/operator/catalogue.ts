@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { readLine } from '../../../domain/text.js';
 import {
   offerHandwriting,
   publishCollectionCard,
@@ -28,7 +29,7 @@ const handwritingRow = z.object({
 });
 
 export const collectionCard = z.object({
-  title: text(labelFacts('The title of the card.', 'Thank you, botanical')),
+  title: text(labelFacts('The title of the card.', 'Thank you, botanical'), readLine),
   active,
 });
 export const collectionSlug = text({

@@ -9,6 +9,7 @@ import {
 } from '../../../application/money/credits.js';
 import { readBalance, type ReadAccountsDeps } from '../../../application/organizations/read-accounts.js';
 import { maxBalance } from '../../../domain/credits.js';
+import { readLine } from '../../../domain/text.js';
 import { movementBody, movementList, movementRow } from '../api/credit-movements.js';
 import { asOfBody, asOfField, atQuery, momentFrom } from '../api/as-of.js';
 import { annotations, optionalText, pageCursor, reasonFacts, text } from '../schema/fields.js';
@@ -28,7 +29,7 @@ const amount = z
   });
 export const purchase = z.object({
   amount,
-  reason: optionalText(reasonFacts('Why, in your words.', 'Invoice 2026-03')),
+  reason: optionalText(reasonFacts('Why, in your words.', 'Invoice 2026-03'), readLine),
   reference: optionalText({
     codes: ['invalid_parameter', 'invalid_transition'],
     maxLength: 200,
@@ -39,7 +40,7 @@ export const purchase = z.object({
 });
 const withdrawal = z.object({
   amount: amount.meta({ description: 'At most the balance.' }),
-  reason: text(reasonFacts('Why, in your words.', 'Refund of invoice 2026-0042')),
+  reason: text(reasonFacts('Why, in your words.', 'Refund of invoice 2026-0042'), readLine),
 });
 const balanceLeft = z.object({ balance: shownNumber('The balance that is left.', 141) });
 

@@ -10,6 +10,7 @@ import {
 import { listDoNotMail, type OfficeListDeps } from '../../../application/organizations/operator-lists.js';
 import { readDesigns, readDesignsAt } from '../../../application/organizations/read-accounts.js';
 import { readEmail, readMailbox } from '../../../domain/email.js';
+import { readLine } from '../../../domain/text.js';
 import { design, designBody, type AccountRouteDeps } from '../api/account.js';
 import { asOfBody, asOfField, atQuery, momentFrom } from '../api/as-of.js';
 import { byId, instant, listOf, pageOf, timestamp, wholeList } from '../api/responses.js';
@@ -21,7 +22,7 @@ import { withReason } from './cards.js';
 import { byOperator, operatorRoute, orgParam, pageQuery } from './route.js';
 
 export const newDesign = z.object({
-  name: text({ maxLength: 200, description: 'The name of the design.', examples: ['Thank you'] }),
+  name: text({ maxLength: 200, description: 'The name of the design.', examples: ['Thank you'] }, readLine),
   collection_slug: optionalText({
     code: 'design_not_found',
     maxLength: 200,

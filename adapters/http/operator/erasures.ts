@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { readLine } from '../../../domain/text.js';
 import { erasePersonal, findSubjects, type EraseDeps } from '../../../application/personal/erase.js';
 import { optional, optionalText, reasonFacts, text } from '../schema/fields.js';
 import { cardCode, examples, idOf, shownAddress, shownText } from '../schema/shown.js';
@@ -20,6 +21,7 @@ const erasure = z.object({
   }),
   reason: text(
     reasonFacts('The reason. It is recorded and never erased: leave out names.', 'Request of 2 March'),
+    readLine,
   ),
 });
 

@@ -12,6 +12,7 @@ import {
 import { unusedHook, type HookCall } from '../../../application/ports/hook-calls.js';
 import { newCommand } from '../../../application/writing/commands.js';
 import { DomainError } from '../../../domain/errors.js';
+import { readLine } from '../../../domain/text.js';
 import { asOfField, momentFrom, pastPage } from '../api/as-of.js';
 import { byId, instant, listOf, pageOf, timestamp } from '../api/responses.js';
 import { labelFacts, optional, optionalText } from '../schema/fields.js';
@@ -87,7 +88,7 @@ const callBody = ({ id, at, status, code, card, requestId }: HookCall): object =
 
 export const newHook = z
   .object({
-    label: optionalText(labelFacts('What the hook is called.', 'Shop')),
+    label: optionalText(labelFacts('What the hook is called.', 'Shop'), readLine),
     design_id: optionalText({
       code: 'design_not_found',
       description:

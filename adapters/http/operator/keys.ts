@@ -19,6 +19,7 @@ import { operatorScopes, scopes } from '../../../domain/api-key.js';
 import { house } from '../../../domain/members.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Instant } from '../../../domain/ids.js';
+import { readLine } from '../../../domain/text.js';
 import { asOfField, momentFrom, pastPage } from '../api/as-of.js';
 import { byId, instant, isoTime, listOf, pageOf, timestamp } from '../api/responses.js';
 import { labelFacts, optional, optionalText } from '../schema/fields.js';
@@ -29,7 +30,7 @@ import { byOperator, operatorAccess, operatorRoute, pageAtQuery, pageQuery, root
 
 type KeyRouteDeps = AdministrationDeps & ReadKeysDeps;
 
-const newLabel = (example: string) => optionalText(labelFacts('What the key is called.', example));
+const newLabel = (example: string) => optionalText(labelFacts('What the key is called.', example), readLine);
 const shownLabel = (example: string) =>
   shownText('What the key is called; null if it has no label.', example).nullable();
 const whatItMayDo = 'What the key may do.';

@@ -13,6 +13,7 @@ import {
 } from '../../../application/organizations/read-organizations.js';
 import type { CardStatus } from '../../../domain/card.js';
 import { DomainError } from '../../../domain/errors.js';
+import { readLine } from '../../../domain/text.js';
 import { optional, optionalText, text } from '../schema/fields.js';
 import { organizationId, shownNumber, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
@@ -23,7 +24,7 @@ import type { Route } from '../server/route.js';
 const maxNameLength = 200;
 const nameWords = { description: 'The name of the organization.', examples: ['Acme'] };
 export const newOrganization = z.object({
-  name: text({ maxLength: maxNameLength, ...nameWords }),
+  name: text({ maxLength: maxNameLength, ...nameWords }, readLine),
   house_hand: optionalText({
     code: 'unknown_handwriting',
     maxLength: 200,
@@ -32,7 +33,7 @@ export const newOrganization = z.object({
   }),
 });
 export const organizationChange = z.object({
-  name: optionalText({ maxLength: maxNameLength, blank: 'refused', ...nameWords }),
+  name: optionalText({ maxLength: maxNameLength, blank: 'refused', ...nameWords }, readLine),
   house_hand: optionalText({
     codes: ['invalid_parameter', 'unknown_handwriting'],
     blank: 'refused',

@@ -15,6 +15,7 @@ import { readMailbox } from '../../../domain/email.js';
 import { Instant, Uuid } from '../../../domain/ids.js';
 import type { Member } from '../../../domain/members.js';
 import { memberRoles, staffRoles } from '../../../domain/permissions.js';
+import { readLine } from '../../../domain/text.js';
 import { paths } from '../web/paths.js';
 import { text } from '../schema/fields.js';
 import { alwaysTrue, idOf, shownText } from '../schema/shown.js';
@@ -38,7 +39,10 @@ export const newMember = z.object({
     { list: 'of one', description: 'The e-mail address.', examples: ['ada@example.com'] },
     readMailbox,
   ),
-  name: text({ maxLength: maxContactTextLength, description: 'The name.', examples: ['Ada Byron'] }),
+  name: text(
+    { maxLength: maxContactTextLength, description: 'The name.', examples: ['Ada Byron'] },
+    readLine,
+  ),
   role,
 });
 export const roleChange = z.object({ role });

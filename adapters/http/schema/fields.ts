@@ -86,9 +86,12 @@ const sentText = (base: z.ZodString, facts: TextFacts, maxFromRule?: number): z.
 type Issues = Pick<z.core.ParsePayload, 'issues'>;
 
 /** Reads a text by a rule of the domain; the rule's refusal becomes that of the field. */
-const read = <T>(rule: TextRule<T>, sent: string, { issues }: Issues): T | null => {
+const read = <T>(rule: TextRule<T>, sent: string, { issues }: Issues, mayBeBlank: boolean): T | null => {
   try {
-    return rule(sent);
+    const value = rule(sent);
+    if (value === null && !mayBeBlank)
+      issues.push({ code: 'too_small', origin: 'string', minimum: 1, input: sent });
+    return value;
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
     issues.push({ code: 'custom', input: sent, message: error.message, params: { refusal: error } });
@@ -102,12 +105,7 @@ export function text<T>(facts: TextFacts, rule: TextRule<T>): z.ZodType<T>;
 export function text<T>(facts: TextFacts = {}, rule?: TextRule<T>): z.ZodType<T | string> {
   const required = sentText(z.string().min(1), facts, rule?.maxLength);
   if (rule === undefined) return required;
-  return required.transform((sent, context): T => {
-    const value = read(rule, sent, context);
-    if (value !== null) return value;
-    context.issues.push({ code: 'too_small', origin: 'string', minimum: 1, input: sent });
-    return z.NEVER;
-  });
+  return required.transform((sent, context): T => read(rule, sent, context, false) ?? z.NEVER);
 }
 
 /**
@@ -121,7 +119,9 @@ export function optionalText<T>(facts: TextFacts = {}, rule?: TextRule<T>): z.Zo
   const sent = sentText(base, facts, rule?.maxLength).optional();
   return rule === undefined
     ? sent.transform((value) => value || null)
-    : sent.transform((value, context) => (value ? read(rule, value, context) : null));
+    : sent.transform((value, context) =>
+        value ? read(rule, value, context, facts.blank !== 'refused') : null,
+      );
 }
 
 /** A text that may be left out or blank; it then has the value `otherwise`. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError, unwrap, type Captured } from '../../../domain/errors.js';
-import { countCharacters, truncate } from '../../../domain/text.js';
+import { countCharacters, isBlank, truncate } from '../../../domain/text.js';
 import { NumberText } from '../../../domain/plain-object.js';
 import { nearest } from '../../../domain/nearest.js';
 import { jsonSchemaOf, type JsonSchema } from './json-schema.js';
@@ -13,12 +13,12 @@ export type JsonObject = { readonly [name: string]: Json };
 export const asSent = new WeakMap<object, JsonObject>();
 
 /**
- * Null becomes undefined, strings are trimmed, and numbers are doubles. An item of a list stays where it is.
- * (decision 7: null and blanks count as left out)
+ * Null becomes undefined, strings are trimmed, and empty if nothing of them shows; numbers are doubles. An
+ * item of a list stays where it is. (decision 7: null and blanks count as left out)
  */
 const tidied = (value: unknown): unknown => {
   if (value === null) return undefined;
-  if (typeof value === 'string') return value.trim();
+  if (typeof value === 'string') return isBlank(value) ? '' : value.trim();
   if (typeof value !== 'object') return value;
   if (value instanceof NumberText) return Number(value.text);
   if (Array.isArray(value)) return value.map((item: unknown) => tidied(item) ?? item);
