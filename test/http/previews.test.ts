@@ -92,6 +92,16 @@ describe('POST /api/v1/previews', () => {
     expect(body['svg']).to.include('&lt;script>').and.not.include('<script');
   });
 
+  it('draws the end of a CDATA section as text, which no XML may hold bare', async () => {
+    const { body } = await preview({
+      message: ']]> and ]]]>>',
+      recipient: { ...recipient, name: 'Ada ]]>' },
+    });
+    const envelope = body['envelope'] as { readonly svg: string };
+    expect(body['svg']).to.include('>]]&gt; and ]]]&gt;></text>').and.not.include(']]>');
+    expect(envelope.svg).to.include('>Ada ]]&gt;</text>').and.not.include(']]>');
+  });
+
   it('draws what no XML may hold as a replacement character', async () => {
     const { body } = await preview({ message: 'a\u0001b \ud800c' });
     expect(body['svg']).to.include('>a\ufffdb \ufffdc</text>');

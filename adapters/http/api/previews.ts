@@ -1,3 +1,4 @@
+import type { VNode } from 'preact';
 import { z } from 'zod';
 import { render } from 'preact-render-to-string';
 import { previewCard } from '../../../application/cards/preview.js';
@@ -70,6 +71,9 @@ const preview = z
   })
   .meta({ id: 'Preview', description: 'A card as it would look.' });
 
+/** Of a drawing as XML, in which no text may have the end of a CDATA section. */
+const svgOf = (drawing: VNode): string => render(drawing).replaceAll(']]>', ']]&gt;');
+
 /** Any valid key may call these. */
 export const previewRoutes = (
   deps: Pick<WriteDeps, 'streams'> & { readonly baseUrl: () => string },
@@ -94,7 +98,7 @@ export const previewRoutes = (
           lines: layout.lines,
           size_pt: layout.size,
           not_drawn: layout.unknown,
-          svg: render(Sheet({ hand, layout })),
+          svg: svgOf(Sheet({ hand, layout })),
           ...(design !== null && {
             design: {
               id: design.isNew ? `card:${design.slug}` : design.id,
@@ -103,7 +107,7 @@ export const previewRoutes = (
               preview_url: previewOf(deps, design.artwork),
             },
           }),
-          ...(lines !== null && { envelope: { lines, svg: render(Envelope({ hand, lines })) } }),
+          ...(lines !== null && { envelope: { lines, svg: svgOf(Envelope({ hand, lines })) } }),
         },
       };
     },
