@@ -85,7 +85,10 @@ const nounOf = (program: Command, noun: string): Command =>
 const concernsOrganization = ({ argument, options }: Verb): boolean =>
   argument === undefined && options.some(({ name }) => name === 'org');
 
-const orgOrArgument = option('org', 'id of the organization (required, here or right after the verb)');
+const orgOrArgument = (org: Option): Option =>
+  org.required === true
+    ? option(org.name, `${org.description} (required, here or right after the verb)`)
+    : org;
 
 const usage = (verb: Verb): string => {
   if (verb.argument !== undefined) return `${verb.verb} <${verb.argument}>`;
@@ -120,10 +123,7 @@ const add = (program: Command, verb: Verb, session: Session): void => {
   const parent = verb.noun === '' ? program : nounOf(program, verb.noun);
   const command = parent.command(usage(verb)).description(verb.description);
   for (const each of verb.options)
-    declare(
-      command,
-      each.name === 'org' && each !== anyOrg && concernsOrganization(verb) ? orgOrArgument : each,
-    );
+    declare(command, each.name === 'org' && concernsOrganization(verb) ? orgOrArgument(each) : each);
   command.option('--json', "print JSON; the API's response unchanged");
   if (question !== undefined) command.option('--yes', "don't ask for confirmation at a terminal");
   command.action(async (first: unknown) => {

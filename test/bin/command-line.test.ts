@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { parseInput } from '../../bin/cli/verb.js';
 import { verbs } from '../../bin/cli/verbs.js';
+import { house } from '../../domain/members.js';
 import { operationsOf, readDocument } from '../support/http/document.js';
 import { command, run, start, type Ended } from '../support/servers/programs.js';
 import { eventually } from '../support/time/eventually.js';
@@ -235,5 +236,12 @@ describe('the command line', () => {
     expect(code).to.equal(0);
     for (const noun of ['org', 'credits', 'key', 'design', 'hook', 'card', 'delivery', 'webhook'])
       expect(out).to.match(new RegExp(`^ +${noun} `, 'm'));
+    const helpOf = async (verb: string) => (await cli(`${verb} --help`)).out.replaceAll(/\s+/g, ' ');
+    expect(await helpOf('member invite')).to.include(
+      `--org <value> id of the organization; ${house} for the service's own people (required, here or right after the verb)`,
+    );
+    expect(await helpOf('webhook listen')).to.include(
+      '--org <value> id of the organization, for the operator --key',
+    );
   });
 });
