@@ -62,6 +62,13 @@ describeInBrowser('the console in a browser', (browser) => {
       }).map(({ outerHTML }) => outerHTML.slice(0, 80))`,
     );
 
+  /** What a table has beside the screen. */
+  const cutOff = (page: Page) =>
+    page.evaluate<readonly string[]>(
+      `[...document.querySelectorAll('.scroll')].filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+        .map(({ ariaLabel }) => ariaLabel)`,
+    );
+
   for (const colorScheme of ['light', 'dark'] as const)
     it(`has no accessibility fault on any page, unfolded, wide and narrow, and stands still for who asked for it: ${colorScheme}`, async function () {
       this.timeout(240_000);
@@ -115,6 +122,7 @@ describeInBrowser('the console in a browser', (browser) => {
     await look(null, { javaScriptEnabled: false }, async (page, context) => {
       const session = await context.newCDPSession(page);
       const more = places.slice(0, 1).map((any) => ({ ...any, address: `/cards/${id}` }));
+      more.push(...places.filter((any) => any.address === '/console/house'));
       for (const place of [...sampleOf(places, 12, { of: 'width', thoroughly: 32 }), ...more]) {
         const { address } = place;
         await asWhoMay(place, context, person);
@@ -123,6 +131,7 @@ describeInBrowser('the console in a browser', (browser) => {
           await page.setViewportSize({ width, height: 800 });
           const { cssContentSize } = await session.send('Page.getLayoutMetrics');
           expect(cssContentSize.width, `${address} at ${width}`).to.be.at.most(width);
+          if (width <= 640) expect(await cutOff(page), `${address} at ${width}`).to.deep.equal([]);
         }
       }
     });
