@@ -111,11 +111,14 @@ export const leavesOf = (
     const orgSeq = counts.get(org) ?? 0;
     counts.set(org, orgSeq + 1);
     try {
-      return { hash: entryHash({ stream, revision, hash, org, orgSeq }), position, org, orgSeq };
+      return { hash: entryHash({ stream, revision, hash, org, orgSeq }), position, orgSeq };
     } catch (error) {
       throw error instanceof ImpossibleEntry ? new DamagedLog(position, error.message) : error;
     }
   });
+
+/** The organization of an event by its own texts. */
+export const orgOf = ({ metadata }: StoredEvent): OrganizationId | null => parsed(metadata)?.org ?? null;
 
 /** The entry of an event by its own texts; null if it can't be read. */
 export const entryOf = ({ stream, revision, metadata }: StoredEvent, orgSeq: number): Buffer | null => {

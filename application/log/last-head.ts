@@ -120,7 +120,6 @@ export const provenTiles = (tiles: LogTiles, heads: SignedHeads): LogTiles => ({
   hashes: (level, from, count) => tiles.hashes(level, from, count),
   leaves: (tile) => tiles.leaves(tile),
   tileOf: (position) => tiles.tileOf(position),
-  counts: (orgs) => tiles.counts(orgs),
   keep: (checkpoint) => tiles.keep(checkpoint),
   newest: () => tiles.newest(),
   kept: () => tiles.kept(),

@@ -1,7 +1,7 @@
 import { insteadOf } from '../../domain/errors.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
-import { grow, rootOf, type Frontier, type Hash } from '../../domain/merkle.js';
-import { eventChecker, leavesOf, type CheckEvents, type CheckedEvent } from './checked-leaves.js';
+import { emptyFrontier, grow, rootOf, type Frontier, type Hash } from '../../domain/merkle.js';
+import { eventChecker, leavesOf, orgOf, type CheckEvents, type CheckedEvent } from './checked-leaves.js';
 import { DamagedLog } from './damaged-log.js';
 import { assertLastHead, ifRestored, isPrefix } from './last-head.js';
 import { frontierAt, MissingTiles } from './log-proofs.js';
@@ -9,6 +9,7 @@ import {
   assertRoot,
   batchSize,
   endAt,
+  eventsIn,
   knownHeads,
   leavesFrom,
   notNotarized,
@@ -67,7 +68,7 @@ export const runNotary = async (deps: Notarizing, signal: AbortSignal): Promise<
     let scrubAt = clock.monotonic();
     while (!signal.aborted) {
       const began = clock.monotonic();
-      const added = await notary.extend();
+      const added = await notary.extend(signal);
       if (clock.monotonic() - signedAt >= signInterval && (await notary.sign(signal)))
         signedAt = clock.monotonic();
       await notary.accompany(signal);
@@ -91,7 +92,7 @@ export const notarizeNow = (deps: Notarizing, onProgress: (events: number) => vo
   recordingDamage(deps, async () => {
     const { signal } = new AbortController();
     const notary = await Notary.begin(deps, signal);
-    while ((await notary.extend()) > 0) onProgress(notary.size);
+    while ((await notary.extend(signal)) > 0) onProgress(notary.size);
     await notary.sign(signal);
     return notary.size;
   });
@@ -150,12 +151,10 @@ interface Grown extends Frontier {
 class Notary {
   readonly #check: CheckEvents;
   #anchored = '';
-  /** How many events of each organization its own tree holds, as far as it is known. */
-  #counts = new Map<OrganizationId | null, number>();
-  /** Other organizations have none; before the first scrub, as many as the store says. */
-  #knowsAll = false;
-  /** How many events of each organization came since the scrub began. */
-  #later = new Map<OrganizationId | null, number>();
+  /** How many events of each organization its own tree holds, as far as one of them was looked at. */
+  readonly #counts = new Map<OrganizationId | null, number>();
+  /** The tree over the events that were not looked at: organizations without a count may have some there. */
+  #before: Frontier;
 
   private constructor(
     private readonly deps: Notarizing,
@@ -167,6 +166,7 @@ class Notary {
     private newest: Checkpoint | null,
   ) {
     this.#check = eventChecker(deps.log, deps.macs);
+    this.#before = own;
   }
 
   get size(): number {
@@ -206,7 +206,7 @@ class Notary {
    * Makes leaves of the events that follow, a batch at most. Where the tree has leaves for them, of another
    * notary or of one that did not come to sign, they must be the same. Returns how many there were.
    */
-  async extend(): Promise<number> {
+  async extend(signal: AbortSignal): Promise<number> {
     const { tiles, log } = this.deps;
     const tree = await tiles.tree();
     const { size, position } = this.own;
@@ -235,16 +235,13 @@ class Notary {
         });
       throw error;
     });
-    const leaves = leavesOf(checked, await this.#countsBefore(checked, there?.orgSeqs));
+    await this.#count(checked, signal);
+    const leaves = leavesOf(checked, this.#counts);
     const hashes = leaves.map(({ hash }) => hash);
     const wrong = hashes.findIndex((hash, at) => there?.hashes[at]?.equals(hash) === false);
     if (wrong !== -1) throw new DamagedLog(leaves[wrong]?.position ?? position, notNotarized);
     if (there === null && !(await tiles.extend(size, leaves, last.position, this.epoch))) throw superseded();
     this.own = { ...grow(this.own, hashes).frontier, position: last.position };
-    for (const { org, orgSeq } of leaves) {
-      this.#counts.set(org, orgSeq + 1);
-      this.#later.set(org, (this.#later.get(org) ?? 0) + 1);
-    }
     await this.#prove();
     return events.length;
   }
@@ -301,41 +298,45 @@ class Notary {
   /** A scrub of all that was checked so far; null if another notary has just added to it. */
   async beginScrub(): Promise<Scrub | null> {
     const scrub = await Scrub.begin(this.deps);
-    this.#later = new Map();
     return scrub.size === this.size ? scrub : null;
   }
 
-  /**
-   * Takes the counts over that a scrub of every event has found, and clears reported damage. Throws
-   * DamagedLog if leaves that were made meanwhile count otherwise.
-   */
+  /** Takes the counts over that a scrub of every event has found, and clears reported damage. */
   async scrubbed({ size, counts }: Scrub): Promise<void> {
     const { tiles, onScrubbed } = this.deps;
-    for (const [org, count] of this.#later) counts.set(org, (counts.get(org) ?? 0) + count);
-    for (const [org, count] of this.#counts)
-      if (counts.get(org) !== count)
-        throw new DamagedLog(
-          this.own.position,
-          `${org ?? 'the log without an organization'} has ${counts.get(org)} events, which were numbered up to ${count}`,
-        );
-    this.#counts = counts;
-    this.#knowsAll = true;
+    // Organizations of later events have been counted with them.
+    for (const [org, count] of counts) if (!this.#counts.has(org)) this.#counts.set(org, count);
+    this.#before = emptyFrontier;
     if ((await tiles.damage()) !== null) await tiles.reportDamage(null);
     onScrubbed?.(size);
   }
 
-  /** How many events of each organization precede these. `there`: their numbers, as the tiles have them. */
-  async #countsBefore(
-    events: readonly CheckedEvent[],
-    there: readonly number[] | undefined,
-  ): Promise<Map<OrganizationId | null, number>> {
-    const orgs = [...new Set(events.map(({ org }) => org))];
-    const said = this.#knowsAll
-      ? null
-      : there === undefined
-        ? await this.deps.tiles.counts(orgs)
-        : new Map(events.map(({ org }, at) => [org, there[at] ?? 0] as const).toReversed());
-    return new Map(orgs.map((org) => [org, this.#counts.get(org) ?? said?.get(org) ?? 0]));
+  /**
+   * Learns how many events of the organizations of these its own tree holds: looks back, tile by tile, for
+   * the last leaf of each, which was signed with its number.
+   */
+  async #count(events: readonly CheckedEvent[], signal: AbortSignal): Promise<void> {
+    const { clock, rest } = this.deps;
+    while (this.#before.size > 0 && events.some(({ org }) => !this.#counts.has(org))) {
+      signal.throwIfAborted();
+      const began = clock.monotonic();
+      await this.#lookBack();
+      await rest?.(clock.monotonic() - began, signal);
+    }
+  }
+
+  async #lookBack(): Promise<void> {
+    const { tiles } = this.deps;
+    const { size } = this.#before;
+    const { start, events, hashes, orgSeqs } = await eventsIn(this.deps, size);
+    const before = await frontierAt(tiles, start);
+    if (!rootOf(grow(before, hashes).frontier).equals(rootOf(this.#before)))
+      throw new MissingTiles(`the tiles of the first ${size} events do not give their root`);
+    for (const [at, event] of [...events.entries()].toReversed()) {
+      const org = orgOf(event);
+      if (!this.#counts.has(org)) this.#counts.set(org, (orgSeqs[at] ?? 0) + 1);
+    }
+    this.#before = before;
   }
 
   async #prove(): Promise<void> {

@@ -52,21 +52,26 @@ export const assertRoot = async (
 };
 
 /**
- * The position of the last of the first `size` events of the tree, whose leaves must be those of the events
- * there. If they moved, the whole log is read back, to name the first wrong event. Throws DamagedLog.
+ * Of the first `size` events of the tree, those in its last tile, and their leaves. If an event is not that
+ * of its leaf, the whole log is read back, to name the first wrong one. Throws DamagedLog.
  */
-export const endAt = async (deps: ReadingBack, size: number): Promise<bigint> => {
-  if (size === 0) return 0n;
+export const eventsIn = async (deps: ReadingBack, size: number) => {
   const { tiles, log } = deps;
-  const tile = await tiles.leaves(Math.floor((size - 1) / tileWidth));
+  const n = Math.floor((size - 1) / tileWidth);
+  const start = n * tileWidth;
+  const count = size - start;
+  const tile = await tiles.leaves(n);
   const after = tile?.after ?? 0n;
-  const count = ((size - 1) % tileWidth) + 1;
   const events = await log.readStored(after, count).catch(insteadOf(DamagedLog, []));
-  const end = events[count - 1]?.position;
-  if (tile !== null && end !== undefined && wrongAmong(events, tile) === -1) return end;
+  if (tile !== null && events.length === count && wrongAmong(events, tile) === -1)
+    return { start, events, hashes: tile.hashes.slice(0, count), orgSeqs: tile.orgSeqs };
   await readBack(deps);
   throw new DamagedLog(after, `the tiles do not say where the first ${size} events end`);
 };
+
+/** The position of the last of the first `size` events of the tree. Throws DamagedLog. */
+export const endAt = async (deps: ReadingBack, size: number): Promise<bigint> =>
+  (size === 0 ? null : (await eventsIn(deps, size)).events.at(-1))?.position ?? 0n;
 
 /** The leaves of the tree from an index on. Fewer if they are not there. */
 export const leavesFrom = async (

@@ -1,13 +1,12 @@
 import { NamedError } from '../../domain/errors.js';
-import type { Instant, OrganizationId } from '../../domain/ids.js';
+import type { Instant } from '../../domain/ids.js';
 import type { Frontier, Hash } from '../../domain/merkle.js';
 
 /** A leaf of the log of the log, and its event. */
 export interface Leaf {
   readonly hash: Hash;
   readonly position: bigint;
-  readonly org: OrganizationId | null;
-  /** How many events of the organization precede it. */
+  /** How many events of its organization precede it. */
   readonly orgSeq: number;
 }
 
@@ -70,9 +69,6 @@ export interface LogTiles {
 
   /** The tile of level 0 for the event at a position, if it was notarized. */
   tileOf(position: bigint): Promise<number>;
-
-  /** How many events of each organization the tree holds. */
-  counts(orgs: readonly (OrganizationId | null)[]): Promise<ReadonlyMap<OrganizationId | null, number>>;
 
   /**
    * Keeps a checkpoint. The last one of each hour stays forever. Throws ForkedLog if a checkpoint of that

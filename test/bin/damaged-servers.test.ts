@@ -160,7 +160,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'a damaged log on servers',
     await stop(notary);
   }).timeout(150_000);
 
-  const collections = ['log_tiles', 'log_tree', 'log_orgs', 'log_checkpoints', 'log_damage'];
+  const collections = ['log_tiles', 'log_tree', 'log_checkpoints', 'log_damage'];
   /** Puts other events in place of all while `work` runs; what is kept of the log is then as it was. */
   const whileReplaced = async (by: readonly StoredEvent[], work: () => Promise<void>): Promise<void> => {
     const all = [...server.kept];

@@ -22,7 +22,7 @@ import { macs, writeEventKeys } from '../support/fixtures/seal-events.js';
 import { aCard, clientsOf } from '../support/http/service.js';
 import { eventually } from '../support/time/eventually.js';
 
-const treeTables = 'delete from log_tiles; delete from log_tree; delete from log_orgs';
+const treeTables = 'delete from log_tiles; delete from log_tree';
 const logTables = `${treeTables}; delete from log_checkpoints; delete from log_damage`;
 
 interface Place {

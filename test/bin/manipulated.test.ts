@@ -180,7 +180,7 @@ describe('a manipulation of the files of a service', function () {
 
   for (const [number, what, to, seenAt] of anew)
     it(`is seen although the read models are made anew from it, nothing is signed, and exports are refused: ${number}, ${what}`, async () => {
-      const lost = number === 5 ? 'delete from log_tiles; delete from log_tree; delete from log_orgs' : '';
+      const lost = number === 5 ? 'delete from log_tiles; delete from log_tree' : '';
       const changed = to(events);
       replace(directory, changed, lost);
       for (const tail of ['', '-wal', '-shm']) await rm(join(directory, `read.db${tail}`), { force: true });

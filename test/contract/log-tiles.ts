@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { consistencyProof, frontierAt, inclusionProof } from '../../application/log/log-proofs.js';
 import { ForkedLog, type Leaf, type LogTiles } from '../../application/ports/log-tiles.js';
-import type { Instant, OrganizationId } from '../../domain/ids.js';
+import type { Instant } from '../../domain/ids.js';
 import { emptyFrontier, grow, hashesIn, leafHash, rootOf, verifyConsistency } from '../../domain/merkle.js';
 import { verifyInclusion } from '../support/fixtures/inclusion.js';
 
@@ -10,14 +10,11 @@ export interface MadeLogTiles {
   readonly close: () => Promise<void>;
 }
 
-const orgs = ['org-1' as OrganizationId, 'org-2' as OrganizationId, null] as const;
-
 /** Leaves of three organizations that take turns; positions have gaps, as those of a server have. */
 export const leavesFrom = (from: number, count: number): Leaf[] =>
   Array.from({ length: count }, (_, at) => ({
     hash: leafHash(Buffer.from(`entry ${from + at}`)),
     position: BigInt((from + at + 1) * 10),
-    org: orgs[(from + at) % 3] ?? null,
     orgSeq: Math.floor((from + at) / 3),
   }));
 
@@ -49,11 +46,10 @@ export const logTilesContract = (make: () => Promise<MadeLogTiles>): void => {
     expect(await tiles.kept()).to.deep.equal([]);
     expect(await tiles.leaves(0)).to.equal(null);
     expect(await tiles.damage()).to.equal(null);
-    expect([...(await tiles.counts(orgs)).values()]).to.deep.equal([0, 0, 0]);
     expect((await tiles.hashes(0, 0, 10)).length).to.equal(0);
   });
 
-  it('keeps tree, hashes, places and counts, whatever the batches', async () => {
+  it('keeps tree, hashes and places, whatever the batches', async () => {
     const { tiles } = made;
     const size = await grown(1, 2, 252, 1, 1, 300, 44);
     const tree = await tiles.tree();
@@ -82,11 +78,6 @@ export const logTilesContract = (make: () => Promise<MadeLogTiles>): void => {
     expect(
       await Promise.all([10n, 2560n, 2570n, 5120n, 5130n, 6010n].map((position) => tiles.tileOf(position))),
     ).to.deep.equal([0, 0, 1, 1, 2, 2]);
-    expect([...(await tiles.counts(orgs))]).to.deep.equal([
-      ['org-1', 201],
-      ['org-2', 200],
-      [null, 200],
-    ]);
   });
 
   it('extends a tree only at its size, and adds nothing otherwise', async () => {
@@ -95,7 +86,6 @@ export const logTilesContract = (make: () => Promise<MadeLogTiles>): void => {
     expect(await tiles.extend(4, leavesFrom(4, 3), 70n, 1)).to.equal(false);
     expect(await tiles.extend(6, leavesFrom(6, 1), 70n, 1)).to.equal(false);
     expect(rootOf(await tiles.tree()).equals(rootAt(5))).to.equal(true);
-    expect((await tiles.counts([orgs[0]])).get(orgs[0])).to.equal(2);
   });
 
   it('is not extended by a notary after a later one has begun', async () => {
@@ -171,7 +161,6 @@ export const logTilesContract = (make: () => Promise<MadeLogTiles>): void => {
     const { epoch } = await tiles.tree();
     await tiles.reset();
     expect(await tiles.tree()).to.deep.equal({ size: 0, roots: [], position: 0n, epoch });
-    expect([...(await tiles.counts(orgs)).values()]).to.deep.equal([0, 0, 0]);
     expect(await tiles.leaves(0)).to.equal(null);
     expect((await tiles.hashes(0, 0, 300)).length).to.equal(0);
     expect((await tiles.kept()).map(({ size }) => size)).to.deep.equal([300]);

@@ -300,9 +300,6 @@ export const logTiles: Port<LogTiles> = {
       const { size } = await tiles.tree();
       return size === 0 ? null : tiles.tileOf(BigInt((place % size) + 1) * 10n);
     }),
-    onLogTiles('counts', fc.constant(null), (tiles) =>
-      tiles.counts(['org-1' as OrganizationId, 'org-2' as OrganizationId, null]),
-    ),
     onLogTiles('keep', fc.tuple(upTo(6), upTo(9), upTo(5)), (tiles, [size, root, hour]) =>
       tiles.keep({
         size: size + 1,

@@ -10,16 +10,10 @@ import {
   type LogTree,
 } from '../../../application/ports/log-tiles.js';
 import { tileGrowth, unpackSeqs, type TileRow } from '../../../application/log/tile-rows.js';
-import type { Instant, OrganizationId } from '../../../domain/ids.js';
+import type { Instant } from '../../../domain/ids.js';
 import { hashBytes, hashesIn, tileWidth } from '../../../domain/merkle.js';
-import { guardedPort, sendAll, type MongoDatabase } from '../client/database.js';
+import { guardedPort, type MongoDatabase } from '../client/database.js';
 import { isInserted } from '../client/refusals.js';
-
-/** The empty text means no organization. */
-interface Count {
-  readonly org: string;
-  readonly events: bigint;
-}
 
 interface TreeDocument {
   readonly _id: 'tree';
@@ -27,8 +21,6 @@ interface TreeDocument {
   readonly roots: Binary;
   readonly position: bigint;
   readonly epoch: bigint;
-  /** Changes of the last extension: they count before they are in `log_orgs`. */
-  readonly pending: readonly Count[];
 }
 
 interface TileDocument {
@@ -59,7 +51,6 @@ const empty: LogTree = { size: 0, roots: [], position: 0n, epoch: 0 };
 
 const bytesOf = ({ buffer, position }: Binary): Buffer => Buffer.from(buffer).subarray(0, position);
 
-const nameOf = (org: OrganizationId | null): string => org ?? '';
 const tileId = (level: number, n: number): string => `${level}/${n}`;
 
 /**
@@ -79,22 +70,15 @@ class MongoLogTiles implements LogTiles {
     const before = await this.#tree().findOne({ _id: { $eq: 'tree' } });
     const tree = before === null ? empty : treeOf(before);
     if (tree.size !== from || tree.epoch > epoch) return false;
-    await this.#applyCounts(before?.pending ?? []);
     const { frontier, rows } = await tileGrowth(tree, leaves, (level, n) => this.#rowOf(level, n));
     await Promise.all(rows.map((row) => this.#putTile(row)));
-    const pending = [...new Map(leaves.map(({ org, orgSeq }) => [nameOf(org), orgSeq + 1]))].map(
-      ([org, events]) => ({ org, events: BigInt(events) }),
-    );
     const next = {
       size: BigInt(frontier.size),
       roots: new Binary(Buffer.concat(frontier.roots)),
       position: to,
       epoch: BigInt(epoch),
-      pending,
     };
-    if (!(await this.#replaceTree(before !== null, from, epoch, next))) return false;
-    await this.#applyCounts(pending);
-    return true;
+    return this.#replaceTree(before !== null, from, epoch, next);
   }
 
   async hashes(level: number, from: number, count: number): Promise<Buffer> {
@@ -136,20 +120,6 @@ class MongoLogTiles implements LogTiles {
     return Number(row?.n ?? 0n);
   }
 
-  async counts(
-    orgs: readonly (OrganizationId | null)[],
-  ): Promise<ReadonlyMap<OrganizationId | null, number>> {
-    const [tree, rows] = await Promise.all([
-      this.#tree().findOne({ _id: { $eq: 'tree' } }, { projection: { pending: 1 } }),
-      this.#orgs()
-        .find({ _id: { $in: orgs.map(nameOf) } })
-        .toArray(),
-    ]);
-    const known = new Map(rows.map(({ _id, events }) => [_id, Number(events)]));
-    for (const { org, events } of tree?.pending ?? []) known.set(org, Number(events));
-    return new Map(orgs.map((org) => [org, known.get(nameOf(org)) ?? 0]));
-  }
-
   async keep({ size, root, note, at }: Checkpoint): Promise<void> {
     const id = BigInt(size);
     const last = await this.#newest();
@@ -180,10 +150,9 @@ class MongoLogTiles implements LogTiles {
     // First the document that makes tiles count; then they may go one by one.
     await this.#tree().updateOne(
       { _id: { $eq: 'tree' } },
-      { $set: { size: 0n, roots: new Binary(Buffer.alloc(0)), position: 0n, pending: [] } },
+      { $set: { size: 0n, roots: new Binary(Buffer.alloc(0)), position: 0n } },
     );
     if (tree.size === 0) return;
-    await this.#orgs().deleteMany({});
     await this.#tiles().deleteMany({});
   }
 
@@ -238,19 +207,6 @@ class MongoLogTiles implements LogTiles {
       await tiles.updateOne({ _id: { $eq: tileId(level, n) } }, { $set: content });
   }
 
-  /** Repeating it changes nothing, and an earlier one never undoes a later one. */
-  async #applyCounts(counts: readonly Count[]): Promise<void> {
-    if (counts.length === 0) return;
-    await sendAll(() =>
-      this.#orgs().bulkWrite(
-        counts.map(({ org, events }) => ({
-          updateOne: { filter: { _id: { $eq: org } }, update: { $max: { events } }, upsert: true },
-        })),
-        { ordered: false },
-      ),
-    );
-  }
-
   async #rowOf(level: number, n: number): Promise<Pick<TileRow, 'hashes' | 'after' | 'orgSeqs'> | null> {
     const row = await this.#tiles().findOne({ _id: { $eq: tileId(level, n) } });
     return row && { hashes: bytesOf(row.hashes), after: row.position, orgSeqs: bytesOf(row.seqs) };
@@ -267,7 +223,6 @@ class MongoLogTiles implements LogTiles {
   #tree = () => this.#of<TreeDocument>('log_tree');
   #tiles = () => this.#of<TileDocument>('log_tiles');
   #indexedTiles = () => this.database.indexed<TileDocument>('log_tiles');
-  #orgs = () => this.#of<{ readonly _id: string; readonly events: bigint }>('log_orgs');
   #checkpoints = () => this.#of<CheckpointDocument>('log_checkpoints');
   #damage = () => this.#of<DamageDocument>('log_damage');
 }

@@ -9,7 +9,7 @@ import {
   type LogTree,
 } from '../../../application/ports/log-tiles.js';
 import { tileGrowth, unpackSeqs } from '../../../application/log/tile-rows.js';
-import { Instant, type OrganizationId } from '../../../domain/ids.js';
+import { Instant } from '../../../domain/ids.js';
 import { hashBytes, hashesIn, tileWidth } from '../../../domain/merkle.js';
 import { numberFrom, type Database, type Statement } from '../database.js';
 import type { InsideGate } from '../gate.js';
@@ -39,8 +39,6 @@ const DamageRow = z.object({ position: z.number(), reason: z.string() });
 
 const empty: LogTree = { size: 0, roots: [], position: 0n, epoch: 0 };
 
-const nameOf = (org: OrganizationId | null): string => org ?? '';
-
 /** The log of the log in events.db: reads in the calling thread, writes in the writer's. */
 export class SqliteLogTiles implements LogTiles {
   readonly #write: WriteTiles;
@@ -49,7 +47,6 @@ export class SqliteLogTiles implements LogTiles {
   readonly #tile: Statement;
   readonly #tiles: Statement;
   readonly #tileOf: Statement;
-  readonly #count: Statement;
   readonly #newest: Statement;
   readonly #kept: Statement;
   readonly #damage: Statement;
@@ -65,7 +62,6 @@ export class SqliteLogTiles implements LogTiles {
     this.#tileOf = database.prepare(
       'select n from log_tiles where level = 0 and position < ? order by position desc limit 1',
     );
-    this.#count = database.prepare('select events from log_orgs where org = ?');
     const checkpoints = 'select size, root, note, at from log_checkpoints order by size';
     this.#newest = database.prepare(`${checkpoints} desc limit 1`);
     this.#kept = database.prepare(checkpoints);
@@ -83,7 +79,6 @@ export class SqliteLogTiles implements LogTiles {
     const tree = await this.tree();
     if (tree.size !== from) return false;
     const { frontier, rows } = await tileGrowth(tree, leaves, (level, n) => this.#rowOf(level, n));
-    const counts = new Map(leaves.map(({ org, orgSeq }) => [nameOf(org), orgSeq + 1]));
     return this.#write('extendTree', {
       from,
       size: frontier.size,
@@ -91,7 +86,6 @@ export class SqliteLogTiles implements LogTiles {
       position: Number(to),
       epoch,
       tiles: rows.map((row) => ({ ...row, after: Number(row.after) })),
-      counts: [...counts],
     });
   }
 
@@ -115,12 +109,6 @@ export class SqliteLogTiles implements LogTiles {
 
   async tileOf(position: bigint): Promise<number> {
     return this.#inGate(() => numberFrom(this.#tileOf, Number(position))) ?? 0;
-  }
-
-  async counts(
-    orgs: readonly (OrganizationId | null)[],
-  ): Promise<ReadonlyMap<OrganizationId | null, number>> {
-    return this.#inGate(() => new Map(orgs.map((org) => [org, numberFrom(this.#count, nameOf(org)) ?? 0])));
   }
 
   async keep({ size, root, note, at }: Checkpoint): Promise<void> {

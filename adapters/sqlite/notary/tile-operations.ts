@@ -16,8 +16,6 @@ export interface TreeExtension {
     readonly after: number;
     readonly orgSeqs: Uint8Array;
   }[];
-  /** How many events each organization has now; the empty text means none. */
-  readonly counts: readonly (readonly [org: string, events: number])[];
 }
 
 export interface KeptCheckpoint {
@@ -45,7 +43,6 @@ const schema = `
     position integer not null,
     epoch integer not null
   ) strict;
-  create table if not exists log_orgs (org text primary key, events integer not null) strict, without rowid;
   create table if not exists log_checkpoints (
     size integer primary key,
     root blob not null,
@@ -71,9 +68,6 @@ export const tileOperations = (database: Database) => {
   const putTile = database.prepare(`
     insert into log_tiles (level, n, hashes, position, seqs) values (?, ?, ?, ?, ?)
     on conflict (level, n) do update set hashes = excluded.hashes, seqs = excluded.seqs, position = excluded.position`);
-  const putCount = database.prepare(
-    'insert into log_orgs (org, events) values (?, ?) on conflict (org) do update set events = excluded.events',
-  );
   const checkpointOf = database.prepare('select root from log_checkpoints where size = ?');
   const newest = database.prepare('select size, at from log_checkpoints order by size desc limit 1');
   const putCheckpoint = database.prepare(
@@ -87,11 +81,10 @@ export const tileOperations = (database: Database) => {
   return {
     operations: {
       /** False if the tree has another size, or a later epoch has written. */
-      extendTree: ({ from, size, roots, position, epoch, tiles, counts }: TreeExtension): boolean => {
+      extendTree: ({ from, size, roots, position, epoch, tiles }: TreeExtension): boolean => {
         const now: { readonly size: number; readonly epoch: number } | undefined = tree.get();
         if ((now?.size ?? 0) !== from || (now?.epoch ?? 0) > epoch) return false;
         for (const tile of tiles) putTile.run(tile.level, tile.n, tile.hashes, tile.after, tile.orgSeqs);
-        for (const [org, events] of counts) putCount.run(org, events);
         putTree.run(size, roots, position, epoch);
         return true;
       },
@@ -109,7 +102,7 @@ export const tileOperations = (database: Database) => {
 
       resetTree: (): void => {
         const epoch = numberFrom(database.prepare('select epoch from log_tree')) ?? 0;
-        database.exec('delete from log_tiles; delete from log_orgs');
+        database.exec('delete from log_tiles');
         putTree.run(0, new Uint8Array(), 0, epoch);
       },
 

@@ -92,7 +92,6 @@ const passedOver: Readonly<Record<string, string>> = {
   'artwork.files: filename; within metadata.putAt': 'a front has one file, or a few',
   'deliveries: ': 'this test itself lets all claims end',
   'log_tiles: ': 'emptied when the log of the log is made anew',
-  'log_orgs: ': 'emptied when the log of the log is made anew',
   'relayed_endpoints: ': 'one document an organization, read when a relay begins',
 };
 

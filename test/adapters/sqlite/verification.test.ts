@@ -37,7 +37,7 @@ const written = async (directory: string): Promise<string> => {
   }
   await file.close();
   const path = join(directory, 'events.db');
-  tamper(path, 'delete from log_tiles; delete from log_tree; delete from log_orgs');
+  tamper(path, 'delete from log_tiles; delete from log_tree');
   return path;
 };
 

@@ -9,12 +9,18 @@ import {
 } from '../../../application/log/notarize.js';
 import type { Checkpoint, Leaf, LogTiles } from '../../../application/ports/log-tiles.js';
 import type { StoredEvent } from '../../../application/ports/raw-log.js';
+import { leafOf } from '../../../application/log/checked-leaves.js';
 import { RefusedByWitnesses } from '../../../application/log/witnesses.js';
 import { UnusableHead } from '../../../application/ports/signed-heads.js';
 import { emptyFrontier, grow, rootOf } from '../../../domain/merkle.js';
 import { entryHash } from '../../../domain/log-entry.js';
 import type { OrganizationId } from '../../../domain/ids.js';
-import { rechained, seventyHappenings, storedLog } from '../../support/fixtures/stored-log.js';
+import {
+  rechained,
+  seventyHappenings,
+  storedLog,
+  type Happening,
+} from '../../support/fixtures/stored-log.js';
 import { MemoryLogTiles } from '../../support/memory/log-tiles.js';
 import { MemoryRawLog } from '../../support/memory/raw-log.js';
 import { MemorySignedHeads } from '../../support/memory/signed-heads.js';
@@ -43,9 +49,9 @@ const rootAt = (size: number): string => {
 };
 const roots = new Map<number, string>();
 
-const computedRoot = (size: number): string => {
+const computedRoot = (size: number, of: readonly StoredEvent[] = events): string => {
   const counts = new Map<OrganizationId | null, number>();
-  const leaves = events.slice(0, size).map(({ stream, revision, metadata }) => {
+  const leaves = of.slice(0, size).map(({ stream, revision, metadata }) => {
     const { org, hash }: { readonly org: OrganizationId | null; readonly hash: string } =
       JSON.parse(metadata);
     const orgSeq = counts.get(org) ?? 0;
@@ -55,9 +61,16 @@ const computedRoot = (size: number): string => {
   return rootOf(grow(emptyFrontier, leaves).frontier).toString('hex');
 };
 
+const repeated = (times: number): Happening[] => Array.from({ length: times }, seventyHappenings).flat();
+/** Of an organization that has nothing in other tests. */
+const ofSmall = repeated(19).map((happening) => ({
+  ...happening,
+  org: happening.org && ('small' as OrganizationId),
+}));
+
 describe('a scrub whose tiles go in the middle', () => {
   it('says nothing about damage: the tiles are made again from the events, and compared', async () => {
-    const all = storedLog(Array.from({ length: 20 }, seventyHappenings).flat());
+    const all = storedLog(repeated(20));
     const log = new MemoryRawLog(all);
     const tiles = new MemoryLogTiles();
     await notarizeNow(notarizing(log, tiles));
@@ -175,43 +188,68 @@ describe('the notary', () => {
     expect(await tiles.newest()).to.have.property('size', 70);
   });
 
-  it('asks the store no more how many events an organization has, once it has counted them itself', async () => {
-    const log = new MemoryRawLog(events.slice(0, 50));
-    const tiles = new MemoryLogTiles();
-    tiles.counts = async (orgs) => (isScrubbed ? new Map(orgs.map((org) => [org, 7])) : counts(orgs));
-    const counts = MemoryLogTiles.prototype.counts.bind(tiles);
-    let isScrubbed = false;
-    const stop = new AbortController();
-    const onScrubbed = (): void => {
-      isScrubbed = true;
-      log.events = events;
-    };
-    const onCheckpoint = ({ size }: Checkpoint): void => {
-      if (size === 70) stop.abort();
-    };
-    await runNotary(notarizing(log, tiles, { onScrubbed, onCheckpoint }), stop.signal);
-    expect((await tiles.newest())?.root.toString('hex')).to.equal(rootAt(70));
+  it('numbers events on from the last signed leaf of their organization, and looks no further back', async () => {
+    const all = storedLog([...ofSmall, ...repeated(2)]);
+    for (const [known, tilesRead] of [
+      [1_380, [5]],
+      [1_330, [5, 4, 3, 2, 1, 0]],
+    ] as const) {
+      const log = new MemoryRawLog(all.slice(0, known));
+      const tiles = new MemoryLogTiles();
+      await notarizeNow(notarizing(log, tiles));
+      log.events = all;
+      const leaves = tiles.leaves.bind(tiles);
+      const read = new Set<number>();
+      tiles.leaves = (n) => {
+        read.add(n);
+        return leaves(n);
+      };
+      await notarizeNow(notarizing(log, tiles));
+      expect([...read]).to.deep.equal(tilesRead);
+      expect((await tiles.newest())?.root.toString('hex')).to.equal(computedRoot(all.length, all));
+    }
   });
 
-  it('finds by its first scrub that the store told it other counts', async () => {
-    const all = storedLog(Array.from({ length: 20 }, seventyHappenings).flat());
+  it('takes the counts of a scrub for organizations that have nothing new since it began', async () => {
+    const all = storedLog(repeated(20));
     const log = new MemoryRawLog(all.slice(0, 1_300));
     const tiles = new MemoryLogTiles();
     await notarizeNow(notarizing(log, tiles));
-    const counts = tiles.counts.bind(tiles);
-    tiles.counts = async (orgs) => new Map([...(await counts(orgs))].map(([org, count]) => [org, count + 1]));
+    const stop = new AbortController();
     const readStored = log.readStored.bind(log);
     log.readStored = async (after, limit) => {
       const found = await readStored(after, limit);
-      // The scrub has begun, so that it does not compare the leaves of those that come now.
-      if (after === 0n) log.events = all;
+      // The scrub has begun, so that it does not count those that come now.
+      if (after === 0n && log.events.length < 1_310) log.events = all.slice(0, 1_310);
       return found;
     };
-    const stop = new AbortController();
-    const onScrubbed = (): void => stop.abort();
-    const error = await damageOf(runNotary(notarizing(log, tiles, { onScrubbed }), stop.signal));
-    expect(error).to.have.property('name', 'DamagedLog');
-    expect(error).to.have.property('message').that.includes('which were numbered up to');
+    const onScrubbed = (): void => void (log.events = all);
+    const onCheckpoint = ({ size }: Checkpoint): void => {
+      if (size === all.length) stop.abort();
+    };
+    await runNotary(notarizing(log, tiles, { onScrubbed, onCheckpoint }), stop.signal);
+    expect((await tiles.newest())?.root.toString('hex')).to.equal(computedRoot(all.length, all));
+  });
+
+  it('signs nothing where the number of an earlier leaf was changed, its hash, or both', async () => {
+    const all = storedLog([...ofSmall, ...seventyHappenings()]);
+    const changed = 700;
+    const renumber = (tiles: MemoryLogTiles): void =>
+      void (tiles.leafList = tiles.leafList.map((leaf, at) =>
+        at === changed ? { ...leaf, orgSeq: 7 } : leaf,
+      ));
+    const rehash = (tiles: MemoryLogTiles): void => {
+      const event = all[changed];
+      tiles.levels[0]?.splice(changed, 1, (event && leafOf(event, 7)) ?? Buffer.alloc(32));
+    };
+    for (const changes of [[renumber], [rehash], [renumber, rehash]]) {
+      const tiles = new MemoryLogTiles();
+      await notarizeNow(notarizing(new MemoryRawLog(all.slice(0, ofSmall.length)), tiles));
+      for (const change of changes) change(tiles);
+      const error = await damageOf(notarizeNow(notarizing(new MemoryRawLog(all), tiles)));
+      expect(error).to.have.property('name', 'DamagedLog');
+      expect(tiles.checkpoints.map(({ size }) => size)).to.deep.equal([ofSmall.length]);
+    }
   });
 
   it('finds a change of an old event while it runs, and signs nothing more', async () => {
@@ -491,7 +529,6 @@ const failing = (tiles: LogTiles, fails: () => 'before' | 'after' | null): LogTi
     hashes: (level, from, count) => tiles.hashes(level, from, count),
     leaves: (tile) => tiles.leaves(tile),
     tileOf: (position) => tiles.tileOf(position),
-    counts: (orgs) => tiles.counts(orgs),
     newest: () => tiles.newest(),
     kept: () => tiles.kept(),
     damage: () => tiles.damage(),

@@ -67,9 +67,7 @@ describe('log accept-restore, in the embedded service,', function () {
   };
   const emptied = (): void => {
     const database = openForWriting(join(directory, 'events.db'));
-    database.exec(
-      'delete from log_tiles; delete from log_tree; delete from log_orgs; delete from log_checkpoints',
-    );
+    database.exec('delete from log_tiles; delete from log_tree; delete from log_checkpoints');
     database.close();
   };
   const restoreYesterday = async (): Promise<void> => {
@@ -159,7 +157,7 @@ describe('log accept-restore, in the embedded service,', function () {
   it('is refused for a log that its own checkpoints contradict: that is no older copy', async () => {
     const signed = await head();
     const database = openForWriting(join(directory, 'events.db'));
-    database.exec('delete from log_tiles; delete from log_tree; delete from log_orgs');
+    database.exec('delete from log_tiles; delete from log_tree');
     database.exec('delete from events where position = (select max(position) from events)');
     database.close();
     const { code, error } = await cli('log', 'accept-restore', '--by', 'Ada');

@@ -24,6 +24,12 @@ import { clientsOf } from '../../support/http/service.js';
 import { LogWitness } from '../../support/servers/log-witness.js';
 import { eventually } from '../../support/time/eventually.js';
 
+interface TreeRow {
+  readonly size: number;
+  readonly roots: Uint8Array;
+  readonly position: number;
+}
+
 describe('the log of the log, as the operator of an embedded service has it', function () {
   this.timeout(60_000);
   let directory: string;
@@ -124,6 +130,33 @@ describe('the log of the log, as the operator of an embedded service has it', fu
     expect(failures).to.deep.equal([]);
   });
 
+  for (const [fate, change] of [
+    ['lost', () => 'delete from log_tree'],
+    [
+      'set back',
+      ({ size, roots, position }) =>
+        `update log_tree set size = ${size}, roots = x'${Buffer.from(roots).toString('hex')}', position = ${position}`,
+    ],
+  ] as const satisfies readonly (readonly [string, (before: TreeRow) => string])[])
+    it(`goes on from the events where the row of its tree was ${fate}`, async () => {
+      await signed();
+      const database = new DatabaseSync(join(directory, 'events.db'), { readOnly: true });
+      const row: unknown = database.prepare('select size, roots, position from log_tree').get();
+      database.close();
+      const more = async (name: string): Promise<void> => {
+        const running = await serve();
+        const { operator } = clientsOf(running);
+        await operator('/operator/v1/organizations', { body: { name } });
+        await anchored(running, Number((await operator('/operator/v1/anchor')).body['position']));
+        await stop();
+      };
+      await more('Before');
+      tamper(change(row as TreeRow));
+      await more('After');
+      expect(failures).to.deep.equal([]);
+      expect((await cli('log rebuild')).code).to.equal(0);
+    });
+
   it('is not made again where events were removed or changed: exit code 1, the position is named', async () => {
     const events = await signed();
     tamper(`delete from events where position = ${events}`);
@@ -190,7 +223,7 @@ describe('the log of the log, as the operator of an embedded service has it', fu
     const signer = parseSigner((await readFile(join(directory, 'log.key'), 'utf8')).trim());
     const { size } = parseCheckpointText(openNote(note, [signer]).text);
     tamper(`delete from events where position >= ${size}; delete from log_checkpoints;
-      delete from log_tiles; delete from log_tree; delete from log_orgs`);
+      delete from log_tiles; delete from log_tree`);
     await writeFile(join(anchors, '2026-01-01T00.checkpoint'), 'nobody has signed this');
     const empty = { origin: signer.name, size: 0, root: rootOf(emptyFrontier) };
     await writeFile(join(directory, 'log.head'), signNote(checkpointText(empty), [signer]));

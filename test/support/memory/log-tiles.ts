@@ -6,7 +6,6 @@ import {
   type LogTiles,
   type LogTree,
 } from '../../../application/ports/log-tiles.js';
-import type { OrganizationId } from '../../../domain/ids.js';
 import { emptyFrontier, grow, tileWidth, type Frontier, type Hash } from '../../../domain/merkle.js';
 
 /** The tiles by the book: a list of leaves. Tests may look at and change what it holds. */
@@ -58,12 +57,6 @@ export class MemoryLogTiles implements LogTiles {
   async tileOf(position: bigint): Promise<number> {
     const index = this.leafList.findIndex((leaf) => leaf.position >= position);
     return Math.floor((index === -1 ? Math.max(0, this.leafList.length - 1) : index) / tileWidth);
-  }
-
-  async counts(
-    orgs: readonly (OrganizationId | null)[],
-  ): Promise<ReadonlyMap<OrganizationId | null, number>> {
-    return new Map(orgs.map((org) => [org, this.leafList.filter((leaf) => leaf.org === org).length]));
   }
 
   async keep(checkpoint: Checkpoint): Promise<void> {

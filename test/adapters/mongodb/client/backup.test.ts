@@ -36,7 +36,6 @@ const notKept = [
   'artwork.unfinished',
   'builds',
   'leases',
-  'log_orgs',
   'log_tiles',
   'log_tree',
   'probe',
