@@ -25,7 +25,10 @@ export const syncFolder = async (path: string): Promise<void> => {
 export const headFile = (path: string, keys: readonly NoteKey[]): SignedHeads => ({
   place: `LOG_HEAD_FILE ${path}`,
   last: async () => {
-    const note = await ifThere(readFile(path, 'utf8'));
+    const note = await ifThere(readFile(path, 'utf8')).catch((error: unknown) => {
+      if (codeOf(error) !== 'EISDIR') throw error;
+      throw new UnusableHead(`LOG_HEAD_FILE ${path} is a folder. Restore the file.`);
+    });
     const head = note === null ? null : headIn(note, keys);
     if (note !== null && head === null)
       throw new UnusableHead(

@@ -3,7 +3,7 @@ import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, rmSyn
 import { dirname, join, resolve } from 'node:path';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import { DataDirectoryInUse } from './errors.js';
+import { DataDirectoryInUse, UnusableFile } from './errors.js';
 
 export type Database = InstanceType<typeof DatabaseSync>;
 export type Statement = ReturnType<Database['prepare']>;
@@ -111,11 +111,12 @@ export const syncDirectory = (directory: string): void => {
 
 /**
  * Reserves the data directory for this process until `release`, or until the process dies. Throws
- * DataDirectoryInUse at once if another process has it. The lock is a file of its own, because an exclusive
- * lock on events.db would shut out our own readers. (docs/engines.md#sqlite)
+ * DataDirectoryInUse at once if another process has it, and UnusableFile. The lock is a file of its own,
+ * because an exclusive lock on events.db would shut out our own readers. (docs/engines.md#sqlite)
  */
 export const lockDirectory = (directory: string): { readonly release: () => void } => {
-  const lock = new DatabaseSync(join(directory, 'lock.db'), { timeout: 0, open: false });
+  const path = join(directory, 'lock.db');
+  const lock = new DatabaseSync(path, { timeout: 0, open: false });
   try {
     lock.open();
     lock.exec('pragma journal_mode = delete; begin exclusive');
@@ -123,7 +124,8 @@ export const lockDirectory = (directory: string): { readonly release: () => void
     if (lock.isOpen) lock.close();
     if (isOneOf(errcodeOf(error), [resultCode.busy, resultCode.locked]))
       throw new DataDirectoryInUse(directory);
-    throw new Error(`The data directory ${directory} can't be used: ${messageOf(error)}`, { cause: error });
+    const advice = isDamage(errcodeOf(error)) ? ' It holds nothing: remove it.' : '';
+    throw new UnusableFile(`${path} can't be used: ${messageOf(error)}.${advice}`, { cause: error });
   }
   return { release: () => lock.close() };
 };

@@ -1,5 +1,5 @@
 import { explainingFailures } from '../../application/timing/explaining-failures.js';
-import { messageOf, NamedError } from '../../domain/errors.js';
+import { FinalError, messageOf, NamedError } from '../../domain/errors.js';
 
 /** The data directory is in use by another process. */
 export class DataDirectoryInUse extends NamedError {
@@ -9,6 +9,9 @@ export class DataDirectoryInUse extends NamedError {
     );
   }
 }
+
+/** A file in a data directory is damaged or no file: the message says which, and what to restore. */
+export class UnusableFile extends FinalError {}
 
 /** A reader has seen events that the log no longer has: events are missing from its end. */
 export class CheckpointPastHead extends NamedError {

@@ -8,7 +8,7 @@ import { SqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
 import { openEventsFile, type EventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { sqliteHookCalls } from '../../adapters/sqlite/records/hook-calls.js';
 import { sqliteKeyUses } from '../../adapters/sqlite/records/key-uses.js';
-import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
+import { keysPath, openPersonalKeys, unusableKeys } from '../../adapters/sqlite/keys/personal-keys.js';
 import { sqliteImportRecords, sqliteSignInRecords } from '../../adapters/sqlite/records/records.js';
 import { sqliteRequests } from '../../adapters/sqlite/records/requests.js';
 import { emptyInterval } from '../../adapters/sqlite/database.js';
@@ -19,6 +19,7 @@ import { keyRing } from '../../application/personal/key-ring.js';
 import { assertOwnKeys, noKeys } from '../../application/personal/own-keys.js';
 import { openedEvents } from '../../application/personal/personal.js';
 import type { EventStore } from '../../application/ports/event-store.js';
+import { PersonalKeysUnavailable } from '../../application/ports/personal-keys.js';
 import { BufferedRequests } from '../../application/requests/request-log.js';
 import { BufferedKeyUses } from '../../application/access/buffered-key-uses.js';
 import { untilAborted } from '../../application/timing/until-aborted.js';
@@ -76,7 +77,7 @@ const assertNewestKey = async ({ eventStore, raw }: EventsFile, macs: EventMacs)
 
 /**
  * Opens keys.db once it is known to hold the keys of this log; makes it only where the log needs none.
- * Throws LostKeys, MissingPersonalKey.
+ * Throws LostKeys, MissingPersonalKey, UnusableFile.
  */
 const openOwnKeys = async (
   eventStore: EventStore,
@@ -93,7 +94,7 @@ const openOwnKeys = async (
     return keys;
   } catch (error) {
     keys.close();
-    throw error;
+    throw error instanceof PersonalKeysUnavailable ? unusableKeys(place, error.cause) : error;
   }
 };
 

@@ -1,6 +1,8 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { z } from 'zod';
 import { syncFile } from '../../adapters/sqlite/backup.js';
+import { UnusableFile } from '../../adapters/sqlite/errors.js';
 import { RehearsalMark } from '../../application/writing/rehearsal.js';
 import type { Settings } from './settings.js';
 
@@ -21,13 +23,25 @@ export const markDirectory = (directory: string, mark: RehearsalMark | null): vo
   syncFile(pathIn(directory));
 };
 
+const contentOf = <Content>(path: string, content: z.ZodType<Content>): Content => {
+  try {
+    return content.parse(JSON.parse(readFileSync(path, 'utf8')));
+  } catch (error) {
+    throw new UnusableFile(
+      `${path} can't be read, or is not as the service wrote it. It marks a copy: restore the backup into a new folder. Only if this is no copy, move it away.`,
+      { cause: error },
+    );
+  }
+};
+
 const Manifest = RehearsalMark.pick({ original: true });
 
-/** Null if the directory is that of the service. A backup is a copy, too, where it lies. */
+/**
+ * Null if the directory is that of the service. A backup is a copy, too, where it lies. Throws UnusableFile.
+ */
 export const markOfDirectory = (directory: string): RehearsalMark | null => {
-  if (existsSync(pathIn(directory)))
-    return RehearsalMark.parse(JSON.parse(readFileSync(pathIn(directory), 'utf8')));
+  if (existsSync(pathIn(directory))) return contentOf(pathIn(directory), RehearsalMark);
   if (!existsSync(manifestIn(directory))) return null;
-  const { original } = Manifest.parse(JSON.parse(readFileSync(manifestIn(directory), 'utf8')));
+  const { original } = contentOf(manifestIn(directory), Manifest);
   return { why: 'it is a backup', original };
 };

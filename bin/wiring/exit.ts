@@ -1,4 +1,9 @@
-import { CheckpointPastHead, DataDirectoryInUse, UnknownOutcome } from '../../adapters/sqlite/errors.js';
+import {
+  CheckpointPastHead,
+  DataDirectoryInUse,
+  UnknownOutcome,
+  UnusableFile,
+} from '../../adapters/sqlite/errors.js';
 import { UnusableHead } from '../../application/ports/signed-heads.js';
 import { LostIndexKey, MissingPersonalKey } from '../../application/personal/key-ring.js';
 import { LostKeys } from '../../application/personal/own-keys.js';
@@ -12,7 +17,7 @@ export const exitCodes = { done: 0, failed: 1, outcomeUnknown: 75, wrongSettings
 
 /** Errors that the settings are to blame for. */
 const ofSettings = [
-  RangeError, UnusableSecretFile, UnusableHead, LostKeys, MissingPersonalKey, LostIndexKey, MissingEventKey,
+  RangeError, UnusableSecretFile, UnusableFile, UnusableHead, LostKeys, MissingPersonalKey, LostIndexKey, MissingEventKey,
 ]; // prettier-ignore
 
 const hasFailedIn = (error: unknown, calls: readonly string[]): error is Error =>

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -138,6 +138,53 @@ describe('files of a data directory that are restored alone', () => {
       true,
     ]);
   });
+
+  const spoiled: Readonly<Record<string, (path: string) => void>> = {
+    'overwritten with other bytes': (path) => writeFileSync(path, 'x'.repeat(8_192)),
+    'cut off': (path) => writeFileSync(path, readFileSync(path).subarray(0, 50_000)),
+    'damaged near its beginning': (path) =>
+      writeFileSync(
+        path,
+        readFileSync(path).map((byte, at) => (at < 100 || at > 600 ? byte : 255 - byte)),
+      ),
+    'damaged in its pages': (path) => writeFileSync(path, readFileSync(path).fill('x', 4_096)),
+    'a folder': (path) => mkdirSync(path),
+  };
+  for (const [how, spoil] of Object.entries(spoiled))
+    it(`keys.db is ${how}: the start is refused, and names the file and what to restore`, async () => {
+      const directory = await copy();
+      const path = join(directory, 'keys.db');
+      if (how === 'a folder') rmSync(path);
+      spoil(path);
+      const refusal = await refusalOf(directory);
+      expect(refusal?.code, refusal?.message).to.equal(78);
+      expect(refusal?.message)
+        .to.include(path)
+        .and.match(/restore it from the newest backup\./);
+    });
+
+  for (const [name, ofFolder, ofText] of [
+    ['events.db', 'is a folder. Restore', null],
+    ['lock.db', "can't be used: ", 'It holds nothing: remove it.'],
+    ['log.head', 'is a folder. Restore', 'Put back the key, or the file.'],
+    ['rehearsal.json', 'restore the backup into a new folder', 'restore the backup into a new folder'],
+    ['backup.json', 'restore the backup into a new folder', 'restore the backup into a new folder'],
+  ] as const)
+    it(`${name} is a folder, or other text: the start is refused, and says what to do`, async () => {
+      const directory = await copy();
+      const path = join(directory, name);
+      for (const [says, spoil] of [
+        [ofFolder, () => mkdirSync(path)],
+        [ofText, () => writeFileSync(path, `{bad${' '.repeat(200)}`)],
+      ] as const) {
+        rmSync(path, { recursive: true, force: true });
+        if (says === null) continue;
+        spoil();
+        const refusal = await refusalOf(directory);
+        expect(refusal?.code, refusal?.message).to.equal(78);
+        expect(refusal?.message).to.include(path).and.include(says);
+      }
+    });
 
   it('personal.key is of another installation: the start is refused, and names the key that is missing', async () => {
     const directory = await copy();

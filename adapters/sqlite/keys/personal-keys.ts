@@ -11,6 +11,7 @@ import {
 import { messageOf } from '../../../domain/errors.js';
 import { syncFile, vacuumInto } from '../backup.js';
 import { closeToOthers, inTransaction, syncDirectory, type Database } from '../database.js';
+import { UnusableFile } from '../errors.js';
 import type { InsideGate } from '../gate.js';
 import { markFrom } from '../log/event-marks.js';
 
@@ -46,7 +47,7 @@ export const keysPath = (directory: string): string => join(directory, 'keys.db'
 /**
  * The keys of personal data in a file of their own, so that a copy of the log never holds them. Overwritten
  * data is overwritten with zeros, and the journal is deleted with each commit: there is no write-ahead log in
- * which an older block could be found.
+ * which an older block could be found. Throws UnusableFile.
  */
 export const openPersonalKeys = (
   path: string,
@@ -148,11 +149,24 @@ export const openPersonalKeys = (
   };
 };
 
+/** The end of a process that can't begin without the keys. */
+export const unusableKeys = (path: string, cause: unknown): UnusableFile =>
+  new UnusableFile(
+    `The keys of personal data in ${path} can't be read or written: ${messageOf(cause)}. If the file is damaged, restore it from the newest backup. (docs/incidents.md#keys-of-personal-data-are-lost)`,
+    { cause },
+  );
+
 const open = (path: string, readOnly: boolean): Database => {
-  const database = new DatabaseSync(path, { timeout: busyTimeout, readOnly });
-  if (readOnly) return database;
-  database.exec('pragma journal_mode = delete; pragma synchronous = full; pragma secure_delete = on');
-  database.exec(schema);
+  const database = new DatabaseSync(path, { timeout: busyTimeout, readOnly, open: false });
+  try {
+    database.open();
+    if (readOnly) return database;
+    database.exec('pragma journal_mode = delete; pragma synchronous = full; pragma secure_delete = on');
+    database.exec(schema);
+  } catch (error) {
+    if (database.isOpen) database.close();
+    throw unusableKeys(path, error);
+  }
   closeToOthers(path);
   syncDirectory(dirname(path));
   return database;

@@ -5,7 +5,7 @@ import { messageOf } from '../../../domain/errors.js';
 import { errcodeOf, isDamage, numberFrom, openForReading, type Database } from '../database.js';
 import { DamagedLog } from '../../../application/log/damaged-log.js';
 import { assertReadable } from '../../../application/log/log-format.js';
-import { CheckpointPastHead } from '../errors.js';
+import { CheckpointPastHead, UnusableFile } from '../errors.js';
 import { readWal, type WalContent } from '../log/wal.js';
 import { logChecker } from './log-checker.js';
 
@@ -85,7 +85,9 @@ const readHeader = (
   readonly size: number;
   readonly format: number;
 } | null => {
-  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return null;
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found?.isDirectory()) throw new UnusableFile(`${path} is a folder. Restore events.db from a backup.`);
+  if ((found?.size ?? 0) === 0) return null;
   const file = openSync(path, 'r');
   try {
     const header = Buffer.alloc(100);
