@@ -11,9 +11,10 @@ import {
   readSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { checkCopy, copyEvents, syncFile, type CopiedLog } from '../../adapters/sqlite/backup.js';
 import { lockDirectory, makeDirectory, syncDirectory } from '../../adapters/sqlite/database.js';
@@ -143,7 +144,7 @@ const putBack = (from: string, places: Readonly<Record<string, string>>): readon
 };
 
 const assertNew = (to: string): void => {
-  if (existsSync(to) && (isFile(to) || readdirSync(to).length > 0))
+  if (existsSync(to) && (!statSync(to).isDirectory() || isFile(to) || readdirSync(to).length > 0))
     throw refused(`${to} already exists. Name a new one: a backup never replaces another.`);
 };
 
@@ -246,6 +247,8 @@ const backUpFiles = (to: string, settings: Settings): BackedUp => {
   const source = join(dataDir, logName);
   if (!existsSync(source)) throw refused(`There is no ${source} to back up. Set DATA_DIR.`);
   assertNew(to);
+  if (`${resolve(to)}${sep}`.startsWith(`${resolve(dataDir)}${sep}`))
+    throw refused(`${to} is in DATA_DIR ${dataDir}, and would be lost with it. Name a place elsewhere.`);
   if (isFile(to)) return { path: to, files: [basename(to)], ...copied(() => copyEvents(source, to)) };
   makeDirectory(to);
   const names = [logName];

@@ -8,6 +8,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   unlinkSync,
   writeSync,
   type Stats,
@@ -106,9 +107,13 @@ export const secretFiles = (settings: Settings) => ({
 
 /**
  * Throws UnusableSecretFile if the folder of a file, or the notary's of anchors, is missing: what should be
- * mounted there may not be.
+ * mounted there may not be; and if a file is where DATA_DIR should be.
  */
 export const assertFolders = (settings: Settings, isNotary: boolean): void => {
+  let there = resolve(settings.dataDir);
+  while (!existsSync(there)) there = dirname(there);
+  if (settings.servers === null && !statSync(there).isDirectory())
+    throw new UnusableSecretFile(`DATA_DIR ${settings.dataDir} can't be used: ${there} is no folder.`);
   for (const path of [...Object.values(secretFiles(settings)), settings.logHeadFile])
     if (resolve(dirname(path)) !== resolve(settings.dataDir) && !existsSync(dirname(path)))
       throw new UnusableSecretFile(`The folder of the secret file ${path} does not exist. Is it mounted?`);

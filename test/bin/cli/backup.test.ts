@@ -168,6 +168,26 @@ describe('a backup of the embedded engine', () => {
     expect((await cli(['restore', at('copy')])).error).to.include('holds data already');
   });
 
+  it('is made neither over a file nor in the data directory itself', async () => {
+    await serve('data');
+    await stop();
+    const file = at('a file');
+    await writeFile(file, 'mine');
+    expect(await cli(['backup', file])).to.include({
+      code: 1,
+      error: `${file} already exists. Name a new one: a backup never replaces another.\n`,
+    });
+    for (const to of [at('data'), at('data', 'copy'), at('data', 'copy.db')]) {
+      const { code, error } = await cli(['backup', to]);
+      expect([code, error]).to.deep.equal([
+        1,
+        to === at('data')
+          ? `${to} already exists. Name a new one: a backup never replaces another.\n`
+          : `${to} is in DATA_DIR ${at('data')}, and would be lost with it. Name a place elsewhere.\n`,
+      ]);
+    }
+  });
+
   it('leaves secret files that are there, which must hold all lines of the copy', async () => {
     await serve('data');
     await stop();

@@ -11,6 +11,7 @@ import { openEngine } from '../../../bin/engines/open.js';
 import { logKeys } from '../../../bin/settings/log-keys.js';
 import { roles, type Role } from '../../../bin/wiring/roles.js';
 import {
+  assertFolders,
   isOpenToOthers,
   masterKeys,
   operatorToken,
@@ -190,6 +191,16 @@ describe('a role on servers', () => {
       await rm(pathOf(file));
       expect(await refusal(role)).to.match(new RegExp(`^${file} \\S+ (does not exist|is missing)`));
     });
+
+  it('does not start where a file is in the place of DATA_DIR, or on the way to it', async () => {
+    const file = join(directory, 'a file');
+    await writeFile(file, '');
+    for (const dataDir of [file, join(file, 'data')]) {
+      expect(complaint(() => assertFolders(readSettings({ DATA_DIR: dataDir }), false))).to.equal(
+        `DATA_DIR ${dataDir} can't be used: ${file} is no folder.`,
+      );
+    }
+  });
 
   it('does not start where the folder of a secret file is missing, and makes none', async () => {
     await rm(join(directory, 'secrets'), { recursive: true });
