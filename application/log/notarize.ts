@@ -313,10 +313,13 @@ class Notary {
 
   /**
    * Learns how many events of the organizations of these its own tree holds: looks back, tile by tile, for
-   * the last leaf of each, which was signed with its number.
+   * the last leaf of each, which was signed with its number. One that is new has none.
    */
   async #count(events: readonly CheckedEvent[], signal: AbortSignal): Promise<void> {
     const { clock, rest } = this.deps;
+    for (const { org, event } of events)
+      if (!this.#counts.has(org) && event.revision === 0 && event.stream === `organization-${org}`)
+        this.#counts.set(org, 0);
     while (this.#before.size > 0 && events.some(({ org }) => !this.#counts.has(org))) {
       signal.throwIfAborted();
       const began = clock.monotonic();

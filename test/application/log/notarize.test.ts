@@ -14,7 +14,7 @@ import { RefusedByWitnesses } from '../../../application/log/witnesses.js';
 import { UnusableHead } from '../../../application/ports/signed-heads.js';
 import { emptyFrontier, grow, rootOf } from '../../../domain/merkle.js';
 import { entryHash } from '../../../domain/log-entry.js';
-import type { OrganizationId } from '../../../domain/ids.js';
+import type { OrganizationId, StreamName } from '../../../domain/ids.js';
 import {
   rechained,
   seventyHappenings,
@@ -189,12 +189,18 @@ describe('the notary', () => {
   });
 
   it('numbers events on from the last signed leaf of their organization, and looks no further back', async () => {
-    const all = storedLog([...ofSmall, ...repeated(2)]);
-    for (const [known, tilesRead] of [
-      [1_380, [5]],
-      [1_330, [5, 4, 3, 2, 1, 0]],
+    const ofNew = repeated(2).map((happening) => ({
+      ...happening,
+      stream: `${happening.stream}-new` as StreamName,
+      org: happening.org && (`${happening.org}-new` as OrganizationId),
+    }));
+    const [old, created] = [repeated(2), ofNew].map((more) => storedLog([...ofSmall, ...more]));
+    for (const [all = [], size, tilesRead] of [
+      [old, 1_380, [5]],
+      [old, 1_330, [5, 4, 3, 2, 1, 0]],
+      [created, 1_330, [5, 4]],
     ] as const) {
-      const log = new MemoryRawLog(all.slice(0, known));
+      const log = new MemoryRawLog(all.slice(0, size));
       const tiles = new MemoryLogTiles();
       await notarizeNow(notarizing(log, tiles));
       log.events = all;
