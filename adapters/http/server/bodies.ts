@@ -1,3 +1,4 @@
+import { nextTurn } from '../../../application/timing/next-turn.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { JsonObject } from '../schema/read.js';
 import { ClientGone } from './errors.js';
@@ -9,6 +10,8 @@ import type { IncomingMessage } from 'node:http';
 import { isOfType } from './media-types.js';
 
 const maxFields = 200;
+/** In bytes: a usual card has 400. */
+const longBody = 20_000;
 const formType = 'application/x-www-form-urlencoded';
 
 /** Checks the headers of a form. Throws `unsupported_media_type`, then `body_too_large`. */
@@ -53,7 +56,11 @@ const bytesOf = async (exchange: Exchange): Promise<Buffer> => {
 
 export const readBody = async (exchange: Exchange): Promise<JsonObject> => {
   checkHeaders(exchange.request);
-  return parseObject(await bytesOf(exchange));
+  const bytes = await bytesOf(exchange);
+  const body = parseObject(bytes);
+  // What is done with so much, too, takes a turn of its own.
+  if (bytes.length > longBody) await nextTurn();
+  return body;
 };
 
 export const readForm = async (exchange: Exchange): Promise<ReadonlyMap<string, string>> => {

@@ -48,6 +48,10 @@ const anyBodies: readonly (readonly [string, string])[] = [
   ],
   ['the longest number', `{"a":${'1'.repeat(maxBodyBytes - 8)}}`],
   ['the longest fraction', `{"a":0.${'1'.repeat(maxBodyBytes - 10)}e-9}`],
+  ...['-0', '[-0]', '1e5', '{"a":-0}'].map(
+    (item) => [`the most ${item}`, filled(maxBodyBytes, () => item, '{"a":[', ']}')] as const,
+  ),
+  ['the most keys with -0', filled(maxBodyBytes, (at) => `"k${at}":-0`, '{', '}')],
   ['the most escapes', `{"a":"${'\\u0000'.repeat(maxBodyBytes / 6 - 3)}"}`],
   ['a list that never ends', `{"a":[${'0,'.repeat(maxBodyBytes / 2 - 5)}`],
 ];

@@ -109,6 +109,13 @@ describe('the body (decision 6)', () => {
       b: ['"1.10', new NumberText('1e2'), new NumberText('-0'), new NumberText('820982911946154508'), 7],
     });
   });
+  it('keeps the digits of numbers below a name that could reach a prototype, which is removed', () => {
+    const value = parseObject(
+      Buffer.from('{"a":{"__proto__":1.10,"b":1e2,"constructor":[-0]},"10":-0,"2":1}'),
+    );
+    expect(value).to.deep.equal({ a: { b: new NumberText('1e2') }, 10: new NumberText('-0'), 2: 1 });
+    expect(canonical(value)).to.equal('{"10":-0,"2":1,"a":{"__proto__":1.10,"b":1e2,"constructor":[-0]}}');
+  });
   it('keeps the digits of every number, wherever it stands, and makes a number of what a double gives back', () => {
     const digits = fc.oneof(
       fc.constant('0'),
