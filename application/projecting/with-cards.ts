@@ -5,7 +5,7 @@ import type { Clock } from '../ports/system.js';
 type Batch = readonly LoggedEvent[];
 
 /** The longest that a spend waits for its card: many times an append. */
-const longestWait: Milliseconds = 100;
+const maxWait: Milliseconds = 100;
 
 const isSpend = ({ type }: LoggedEvent): boolean => type === 'CreditSpent';
 
@@ -31,7 +31,7 @@ export async function* withCards(
     for (;;) {
       const came = await (held.length === 0 ? next : Promise.race([next, overdue()]));
       if (came?.done === true) break;
-      if (held.length === 0) due = clock.monotonic() + longestWait;
+      if (held.length === 0) due = clock.monotonic() + maxWait;
       if (came !== null) held = [...held, ...came.value];
       if (came === null || !held.every(isSpend)) {
         yield held;
