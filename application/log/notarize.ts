@@ -235,7 +235,7 @@ class Notary {
         });
       throw error;
     });
-    await this.#count(checked, signal);
+    if (!(await this.#count(checked, signal))) return 0;
     const leaves = leavesOf(checked, this.#counts);
     const hashes = leaves.map(({ hash }) => hash);
     const wrong = hashes.findIndex((hash, at) => there?.hashes[at]?.equals(hash) === false);
@@ -313,19 +313,21 @@ class Notary {
 
   /**
    * Learns how many events of the organizations of these its own tree holds: looks back, tile by tile, for
-   * the last leaf of each, which was signed with its number. One that is new has none.
+   * the last leaf of each, which was signed with its number. One that is new has none. False if the signal
+   * aborts first.
    */
-  async #count(events: readonly CheckedEvent[], signal: AbortSignal): Promise<void> {
+  async #count(events: readonly CheckedEvent[], signal: AbortSignal): Promise<boolean> {
     const { clock, rest } = this.deps;
     for (const { org, event } of events)
       if (!this.#counts.has(org) && event.revision === 0 && event.stream === `organization-${org}`)
         this.#counts.set(org, 0);
     while (this.#before.size > 0 && events.some(({ org }) => !this.#counts.has(org))) {
-      signal.throwIfAborted();
+      if (signal.aborted) return false;
       const began = clock.monotonic();
       await this.#lookBack();
       await rest?.(clock.monotonic() - began, signal);
     }
+    return true;
   }
 
   async #lookBack(): Promise<void> {

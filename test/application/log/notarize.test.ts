@@ -216,6 +216,19 @@ describe('the notary', () => {
     }
   });
 
+  it('stops while it looks back, and signs none of what is new', async () => {
+    const all = storedLog([...ofSmall, ...seventyHappenings()]);
+    const tiles = new MemoryLogTiles();
+    await notarizeNow(notarizing(new MemoryRawLog(all.slice(0, ofSmall.length)), tiles));
+    const stop = new AbortController();
+    const rest = async (): Promise<void> => stop.abort();
+    await runNotary(notarizing(new MemoryRawLog(all), tiles, { rest }), stop.signal);
+    expect([(await tiles.tree()).size, (await tiles.newest())?.size]).to.deep.equal([
+      ofSmall.length,
+      ofSmall.length,
+    ]);
+  });
+
   it('takes the counts of a scrub for organizations that have nothing new since it began', async () => {
     const all = storedLog(repeated(20));
     const log = new MemoryRawLog(all.slice(0, 1_300));
