@@ -260,7 +260,12 @@ export class Reads {
   async #isStillHead(session: Session): Promise<boolean> {
     const { searched } = this.#head;
     if (searched === null) return false;
-    const read = this.ours(session, { fromPosition: searched, direction: FORWARDS, maxCount: 2 });
+    const read = this.ours(session, {
+      fromPosition: searched,
+      direction: FORWARDS,
+      maxCount: 2,
+      requiresLeader: true,
+    });
     try {
       for await (const resolved of this.ofLog(session, read, searched.commit))
         if (placeOf(resolved).commit > searched.commit) return false;

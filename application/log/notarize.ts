@@ -23,6 +23,16 @@ import { ForkedLog, type Checkpoint } from '../ports/log-tiles.js';
 import { UnusableHead, type KnownHead } from '../ports/signed-heads.js';
 import type { Clock } from '../ports/system.js';
 
+/** The events at the end of a signed tree that were looked at, to learn the numbers of organizations. */
+export interface LookedBack {
+  readonly size: number;
+  readonly root: Hash;
+  /** How many events each organization has in the tree, if one of them was looked at. */
+  readonly counts: Map<OrganizationId | null, number>;
+  /** The tree over the events before them. */
+  before: Frontier;
+}
+
 export interface Notarizing extends ReadingBack {
   readonly clock: Clock;
   /** Signs the head of the tree: the note of its checkpoint. Null: nothing is signed. */
@@ -41,6 +51,8 @@ export interface Notarizing extends ReadingBack {
   readonly onScrubbed?: (events: number) => void;
   /** Rests after a piece of work that took so long, so that requests on the same thread go first. */
   readonly rest?: (worked: Milliseconds, signal: AbortSignal) => Promise<void>;
+  /** Kept from one run to the next, so that a failure costs no second look at the same events. */
+  readonly lookedBack?: { last: LookedBack | null };
   /** Called with failures outside the log, such as of an anchor. */
   readonly onError?: (error: unknown) => void;
 }
@@ -151,10 +163,10 @@ interface Grown extends Frontier {
 class Notary {
   readonly #check: CheckEvents;
   #anchored = '';
-  /** How many events of each organization its own tree holds, as far as one of them was looked at. */
+  /** How many events of each organization its own tree holds, as far as that is known. */
   readonly #counts = new Map<OrganizationId | null, number>();
-  /** The tree over the events that were not looked at: organizations without a count may have some there. */
-  #before: Frontier;
+  /** From the tree that it began with. */
+  readonly #seen: LookedBack;
 
   private constructor(
     private readonly deps: Notarizing,
@@ -164,9 +176,11 @@ class Notary {
     /** Checkpoints that the tree has not reached again: it must have their roots to be signed. */
     private unproven: readonly KnownHead[],
     private newest: Checkpoint | null,
+    /** From an earlier tree, which is a prefix of its own. */
+    private earlier: LookedBack | null,
   ) {
     this.#check = eventChecker(deps.log, deps.macs);
-    this.#before = own;
+    this.#seen = { size: own.size, root: rootOf(own), counts: new Map(), before: own };
   }
 
   get size(): number {
@@ -194,7 +208,8 @@ class Notary {
     if (last !== null && last.size > 0) await witnesses?.bring(last, signal);
     await tiles.extend(tree.size, [], tree.position, tree.epoch + 1);
     const unproven = known.filter((head) => head.size > size);
-    return new Notary(deps, tree.epoch + 1, own, signed, unproven, newest);
+    const earlier = await seenBefore(deps, size);
+    return new Notary(deps, tree.epoch + 1, own, signed, unproven, newest, earlier);
   }
 
   /** Whether the tree has reached every checkpoint that is kept, and has its root. */
@@ -305,8 +320,8 @@ class Notary {
   async scrubbed({ size, counts }: Scrub): Promise<void> {
     const { tiles, onScrubbed } = this.deps;
     // Organizations of later events have been counted with them.
-    for (const [org, count] of counts) if (!this.#counts.has(org)) this.#counts.set(org, count);
-    this.#before = emptyFrontier;
+    for (const [org, count] of counts) if (!this.#counts.has(org)) this.#seen.counts.set(org, count);
+    this.#seen.before = emptyFrontier;
     if ((await tiles.damage()) !== null) await tiles.reportDamage(null);
     onScrubbed?.(size);
   }
@@ -321,27 +336,46 @@ class Notary {
     for (const { org, event } of events)
       if (!this.#counts.has(org) && event.revision === 0 && event.stream === `organization-${org}`)
         this.#counts.set(org, 0);
-    while (this.#before.size > 0 && events.some(({ org }) => !this.#counts.has(org))) {
+    for (;;) {
+      this.#joinEarlier();
+      for (const { org } of events) {
+        const count = this.#counts.get(org) ?? this.#seen.counts.get(org);
+        if (count !== undefined) this.#counts.set(org, count);
+      }
+      if (this.#seen.before.size === 0 || events.every(({ org }) => this.#counts.has(org))) return true;
       if (signal.aborted) return false;
       const began = clock.monotonic();
       await this.#lookBack();
-      await rest?.(clock.monotonic() - began, signal);
+      // Shorter than after other work: new events wait for it.
+      await rest?.((clock.monotonic() - began) / 3, signal);
     }
-    return true;
   }
 
   async #lookBack(): Promise<void> {
     const { tiles } = this.deps;
-    const { size } = this.#before;
-    const { start, events, hashes, orgSeqs } = await eventsIn(this.deps, size);
+    const { counts, before: known } = this.#seen;
+    const { start, events, hashes, orgSeqs } = await eventsIn(this.deps, known.size);
     const before = await frontierAt(tiles, start);
-    if (!rootOf(grow(before, hashes).frontier).equals(rootOf(this.#before)))
-      throw new MissingTiles(`the tiles of the first ${size} events do not give their root`);
+    if (!rootOf(grow(before, hashes).frontier).equals(rootOf(known)))
+      throw new MissingTiles(`the tiles of the first ${known.size} events do not give their root`);
     for (const [at, event] of [...events.entries()].toReversed()) {
       const org = orgOf(event);
-      if (!this.#counts.has(org)) this.#counts.set(org, (orgSeqs[at] ?? 0) + 1);
+      if (!counts.has(org)) counts.set(org, (orgSeqs[at] ?? 0) + 1);
     }
-    this.#before = before;
+    this.#seen.before = before;
+  }
+
+  /** Once it has looked back as far as an earlier tree, it has seen what was seen from there, too. */
+  #joinEarlier(): void {
+    const { earlier, deps } = this;
+    const seen = this.#seen;
+    if (earlier !== null) {
+      if (seen.before.size > earlier.size) return;
+      for (const [org, count] of earlier.counts) if (!seen.counts.has(org)) seen.counts.set(org, count);
+      if (earlier.before.size < seen.before.size) seen.before = earlier.before;
+      this.earlier = null;
+    }
+    if (deps.lookedBack !== undefined) deps.lookedBack.last = seen;
   }
 
   async #prove(): Promise<void> {
@@ -350,6 +384,13 @@ class Notary {
     this.unproven = this.unproven.filter(({ size }) => size > this.size);
   }
 }
+
+/** From a tree that is a prefix of the one of this size; null if there is none. */
+const seenBefore = async ({ tiles, lookedBack }: Notarizing, size: number): Promise<LookedBack | null> => {
+  const last = lookedBack?.last ?? null;
+  if (last === null || last.size > size) return null;
+  return rootOf(await frontierAt(tiles, last.size)).equals(last.root) ? last : null;
+};
 
 /** Another process is the notary now, or writes to the same tree. */
 const superseded = (): Error => new Error('another notary has taken over');

@@ -5,7 +5,7 @@ import type { Uuid } from '../../domain/ids.js';
 import { isPlainObject } from '../../domain/plain-object.js';
 import { decrypt, encrypt, ivBytes } from './encryption.js';
 import type { JustSealed, KeyRing } from './key-ring.js';
-import type { EventStore, LogReader } from '../ports/event-store.js';
+import { EventStoreUnavailable, type EventStore, type LogReader } from '../ports/event-store.js';
 import type { Clock, Entropy } from '../ports/system.js';
 import { storeWith } from '../writing/store-with.js';
 import type { PersonalSeal, ProtectedData } from '../log/hash-chain.js';
@@ -241,7 +241,7 @@ export const openedLog = (log: LogReader, keys: Opener, clock: Clock): LogReader
       for await (const events of log.follow(after, options)) {
         for (let isOpen = false; !isOpen && !options.signal.aborted;) {
           const opened = await open(events).catch((error: unknown) => {
-            if (error instanceof Error && error.name !== 'EventStoreUnavailable') throw error;
+            if (!(error instanceof EventStoreUnavailable)) throw error;
             return null;
           });
           isOpen = opened !== null;

@@ -4,7 +4,7 @@ import type { RawLog } from '../../application/ports/raw-log.js';
 import type { SignedHeads } from '../../application/ports/signed-heads.js';
 import { DamagedLog } from '../../application/log/damaged-log.js';
 import { assertNotSetBack, provenTiles } from '../../application/log/last-head.js';
-import { runNotary } from '../../application/log/notarize.js';
+import { runNotary, type Notarizing } from '../../application/log/notarize.js';
 import type { Rehearsal } from '../../application/writing/rehearsal.js';
 import { untilAborted } from '../../application/timing/until-aborted.js';
 import { eventMacs, type EventMacs } from '../../domain/event-mac.js';
@@ -86,7 +86,11 @@ export const notarized = (
  * damage is only to be reported: then it does nothing more until the signal aborts.
  */
 export const notaryOf =
-  (options: EngineOptions, { log: raw, tiles }: { readonly log: RawLog; readonly tiles: LogTiles }) =>
+  (
+    options: EngineOptions,
+    { log: raw, tiles }: { readonly log: RawLog; readonly tiles: LogTiles },
+    lookedBack: Notarizing['lookedBack'] = { last: null },
+  ) =>
   async (signal: AbortSignal): Promise<void> => {
     const { settings, clock, log, logKeys = null, onWitnesses } = options;
     const onDamage = damageHandler(options);
@@ -109,6 +113,7 @@ export const notaryOf =
           ...elsewhere,
           scrubEvery: settings.logScrubEvery,
           restoreHint: 'the event store',
+          lookedBack,
           rest: (worked, resting) => clock.sleep(Math.min(Math.max(1, 9 * worked), maxRest), resting),
           onScrubbed: (events) => log.info({ events }, 'every event of the log has been read back'),
           onError,

@@ -29,6 +29,8 @@ export interface RebuildRequestsOptions {
 }
 
 const pollInterval: Milliseconds = 1_000;
+/** While one is under way: shorter than an activation takes, so that no rebuild is over unseen. */
+const pollWhileBusy: Milliseconds = 250;
 
 /**
  * Starts the rebuilds that were requested, until the signal aborts. A request is deleted when its rebuild has
@@ -39,9 +41,15 @@ export const followRebuildRequests = async (
   signal: AbortSignal,
 ): Promise<void> => {
   const underWay = new Map<string, { readonly request: string; seen: boolean }>();
-  await untilAborted({ clock, signal, pause: pollInterval, onError: onError }, async () => {
+  let lookedAt = -Infinity;
+  await untilAborted({ clock, signal, pause: pollWhileBusy, onError }, async () => {
+    const now = clock.monotonic();
+    if (underWay.size === 0 && now - lookedAt < pollInterval) return;
+    lookedAt = now;
     const requests = database.collection<RequestRow>('rebuild_requests');
-    for (const { _id, request } of await requests.find().toArray()) {
+    const rows = await requests.find().toArray();
+    for (const name of underWay.keys()) if (!rows.some(({ _id }) => _id === name)) underWay.delete(name);
+    for (const { _id, request } of rows) {
       const begun = underWay.get(_id);
       if (begun === undefined || begun.request !== request) {
         if (rebuild(_id)) underWay.set(_id, { request, seen: false });

@@ -120,6 +120,7 @@ export const serveNotary = async (
   };
   const report = (error: unknown): void => send({ kind: 'failed', message: messageOf(error) });
   const onStatus = (all: readonly WitnessStatus[]): void => send({ kind: 'witnesses', all });
+  const lookedBack = { last: null };
   const notarize = async (): Promise<void> =>
     runNotary(
       {
@@ -136,6 +137,7 @@ export const serveNotary = async (
         restoreHint: 'events.db',
         onScrubbed: (events) => send({ kind: 'scrubbed', events }),
         rest: restAfter,
+        lookedBack,
         onError: report,
       },
       stop.signal,

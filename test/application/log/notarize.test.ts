@@ -14,6 +14,7 @@ import { RefusedByWitnesses } from '../../../application/log/witnesses.js';
 import { UnusableHead } from '../../../application/ports/signed-heads.js';
 import { emptyFrontier, grow, rootOf } from '../../../domain/merkle.js';
 import { entryHash } from '../../../domain/log-entry.js';
+import { messageOf } from '../../../domain/errors.js';
 import type { OrganizationId, StreamName } from '../../../domain/ids.js';
 import {
   rechained,
@@ -214,6 +215,39 @@ describe('the notary', () => {
       expect([...read]).to.deep.equal(tilesRead);
       expect((await tiles.newest())?.root.toString('hex')).to.equal(computedRoot(all.length, all));
     }
+  });
+
+  it('goes on where it was when it failed while it looked back', async () => {
+    const all = storedLog([...ofSmall, ...repeated(1)]);
+    const log = new MemoryRawLog(all.slice(0, ofSmall.length));
+    const tiles = new MemoryLogTiles();
+    await notarizeNow(notarizing(log, tiles));
+    log.events = all;
+    const leaves = tiles.leaves.bind(tiles);
+    const runs: Set<unknown>[] = [];
+    tiles.leaves = (n) => {
+      runs.at(-1)?.add(n);
+      return leaves(n);
+    };
+    const lookedBack = { last: null };
+    let rests = 0;
+    const rest = async (): Promise<void> => {
+      rests += 1;
+      if (rests % 2 === 0) throw new Error('away');
+    };
+    let ended: unknown = 'not yet';
+    while (typeof ended === 'string') {
+      runs.push(new Set());
+      ended = await notarizeNow(notarizing(log, tiles, { lookedBack, rest })).catch(messageOf);
+      runs.at(-1)?.add(ended);
+    }
+    expect(runs.map((read) => [...read])).to.deep.equal([
+      [5, 4, 'away'],
+      [5, 3, 2, 'away'],
+      [5, 1, 0, 'away'],
+      [5, all.length],
+    ]);
+    expect((await tiles.newest())?.root.toString('hex')).to.equal(computedRoot(all.length, all));
   });
 
   it('stops while it looks back, and signs none of what is new', async () => {

@@ -29,6 +29,7 @@ import { VirtualClock } from '../../support/memory/clock.js';
 import { SeededEntropy } from '../../support/memory/entropy.js';
 import { MemoryEventStore } from '../../support/memory/event-store.js';
 import { MemoryPersonalKeys } from '../../support/memory/personal-keys.js';
+import { standingClock } from '../../support/time/standing-clock.js';
 
 const dataOf = (events: readonly Pick<LoggedEvent, 'data'>[]) => events.map(({ data }) => data);
 
@@ -45,6 +46,21 @@ describe('sealed personal data', () => {
       expect(dataOf(events)).to.deep.equal(whole);
       stop.abort();
     }
+  });
+
+  it('is waited for by a follower while its keys are away', async () => {
+    const { log, store } = await written();
+    const load = store.load.bind(store);
+    let failures = 2;
+    store.load = (numbers) =>
+      failures-- > 0 ? Promise.reject(new PersonalKeysUnavailable('They are away.')) : load(numbers);
+    const stop = new AbortController();
+    const opened = openedEvents(log, ringOver(store, masters, 9), standingClock(0));
+    for await (const events of opened.follow(0n, { signal: stop.signal })) {
+      expect(dataOf(events)).to.deep.equal(examples.map(([, data]) => data));
+      stop.abort();
+    }
+    expect(failures).to.be.lessThan(0);
   });
 
   it('leaves no word of a person in what is stored: letters, references, reasons', async () => {

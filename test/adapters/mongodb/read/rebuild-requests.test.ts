@@ -46,6 +46,36 @@ describeWithEngines(['MONGODB_URL'], 'a request for a rebuild in MongoDB', (url)
     }
   });
 
+  it('is taken off the list after a rebuild as short as its activation', async () => {
+    const { database, end } = freshDatabase(url);
+    const stop = new AbortController();
+    const clock = new SystemClock();
+    const rebuilding = { name: 'notes', checkpoint: 0n, live: true, rebuilding: 0n };
+    let ends = 0;
+    const following = followRebuildRequests(
+      {
+        database,
+        clock,
+        rebuild: () => (ends = clock.monotonic() + 500) > 0,
+        status: () => ({ down: null, projections: clock.monotonic() < ends ? [rebuilding] : [] }),
+        onError: (error) => {
+          throw error;
+        },
+      },
+      stop.signal,
+    );
+    try {
+      await requestRebuild(database, 'notes');
+      await eventually(
+        async () => ends > 0 && (await database.collection('rebuild_requests').countDocuments({})) === 0,
+      );
+    } finally {
+      stop.abort();
+      await following;
+      await end();
+    }
+  });
+
   it('has a rebuild of its own after the projector of another release has taken the one before off the list', async () => {
     const { database, end } = freshDatabase(url);
     const stop = new AbortController();
