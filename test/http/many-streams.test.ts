@@ -12,7 +12,7 @@ describe('the streams of an organization', () => {
   after(() => service.stop());
 
   const open = async (
-    { key }: Tenant,
+    { key }: Pick<Tenant, 'key'>,
     path = '/api/v1/events',
   ): Promise<readonly [ClientRequest, IncomingMessage]> => {
     const headers = { authorization: `Bearer ${key}`, accept: 'text/event-stream' };
@@ -21,7 +21,7 @@ describe('the streams of an organization', () => {
     sent.on('error', () => undefined);
     return [sent, response];
   };
-  const follow = async (tenant: Tenant, path?: string): Promise<readonly [ClientRequest, number]> => {
+  const follow = async (tenant: Pick<Tenant, 'key'>, path?: string): Promise<readonly [ClientRequest, number]> => {
     const [sent, { statusCode }] = await open(tenant, path);
     return [sent, statusCode ?? 0];
   };
@@ -62,6 +62,21 @@ describe('the streams of an organization', () => {
     expect(statuses.toSorted((a, b) => a - b)).to.deep.equal([...Array.from({ length: 11 }, () => 200), 429]);
     expect(events[1]).to.equal(200);
     for (const [sent] of [...all, events]) sent.destroy();
+  });
+
+  it('are as many at most for operators: a hundred of the log each, and ten of the deliveries of one', async () => {
+    const { org } = await service.tenant();
+    const operator = { key: service.operatorToken };
+    const ofDeliveries = `/operator/v1/organizations/${org}/deliveries/stream`;
+    for (const [path, most] of [
+      ['/operator/v1/events', 100],
+      [ofDeliveries, 10],
+    ] as const) {
+      const all = await Promise.all(Array.from({ length: most + 1 }, () => follow(operator, path)));
+      const refused = all.filter(([, status]) => status === 429);
+      expect([refused.length, all.filter(([, status]) => status === 200).length]).to.deep.equal([1, most]);
+      for (const [sent] of all) sent.destroy();
+    }
   });
 
   it('are refused before their requests are looked at any further', async () => {

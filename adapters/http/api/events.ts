@@ -80,8 +80,8 @@ export interface EventRoutesDeps extends ReadEventsDeps {
   readonly baseUrl: () => string;
 }
 
-/** How many streams of an organization may be open at a time: each commit wakes all of them. */
-const maxStreams = 100;
+/** How many streams of an organization, or of an operator, may be open at a time: each commit wakes all. */
+export const maxStreams = 100;
 
 /** Public events of an organization's cards, for polling instead of webhooks. */
 export const eventRoutes = (deps: EventRoutesDeps): readonly Route[] => [

@@ -55,7 +55,7 @@ import type { KeyCaller } from '../server/access.js';
 const shared = { access: { kind: 'key', scope: 'webhooks:manage' }, tags: ['webhooks'] } as const;
 
 /** How many streams of an organization may be open at a time: each reads every change for itself. */
-const maxStreams = 10;
+export const maxStreams = 10;
 
 const eventTypes = (description: string) =>
   z

@@ -18,6 +18,7 @@ import { eventFormat, optionalChoice, optionalText, text } from '../schema/field
 import { examples, shownNumber, shownText } from '../schema/shown.js';
 import { preferredType } from '../server/media-types.js';
 import { eventsAccess, operatorAccess, operatorRoute } from './route.js';
+import { maxStreams } from '../api/events.js';
 import { instant, timestamp } from '../api/responses.js';
 import { type HttpRequest, type Route, type ServerSentEvent } from '../server/route.js';
 import type { Clock } from '../../../application/ports/system.js';
@@ -228,6 +229,7 @@ export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorL
         },
       },
       handle: async (request) => {
+        request.takePlace(request.caller.id, maxStreams);
         const { from, category, stream, organization, types, until, personal, format } = request.query;
         const after = BigInt(lastSeen(request) ?? from ?? 0);
         await momentOf(store, after, 'from');

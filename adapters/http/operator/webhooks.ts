@@ -46,7 +46,7 @@ import { byOperator, operatorRoute, pageQuery } from './route.js';
 import { asOfBody, asOfField, atQuery, momentFrom, placeFrom } from '../api/as-of.js';
 import { byId, instant, listOf, pageOf, timestampAt, wholeList } from '../api/responses.js';
 import type { Route } from '../server/route.js';
-import { enabled, listedBody, listedEndpoint } from '../api/webhooks.js';
+import { enabled, listedBody, listedEndpoint, maxStreams } from '../api/webhooks.js';
 import type { Uuid } from '../../../domain/ids.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
 
@@ -147,9 +147,11 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
     id: 'followOrganizationDeliveries',
     summary: 'Follow deliveries and attempts as they happen, as server-sent events',
     ...deliveryStream,
-    handle: async ({ params: { org }, signal }) => {
+    handle: async (request) => {
+      const { org } = request.params;
+      request.takePlace(org, maxStreams);
       await organizationOf(deps, org);
-      return { events: deliveryEvents(deps, org, signal) };
+      return { events: deliveryEvents(deps, org, request.signal) };
     },
   }),
   operatorRoute(`POST /organizations/:org/deliveries/redrive`, {

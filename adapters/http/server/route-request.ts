@@ -34,7 +34,7 @@ export class Abortable {
     if (taken >= most)
       throw new DomainError(
         'rate_limited',
-        `An organization may have ${most} of these open at a time. End one of them first.`,
+        `At most ${most} of these may be open at a time, of an organization or an operator. End one of them first.`,
       );
     if (this.#places.size >= maxPlaces)
       throw new DomainError('rate_limited', 'Many streams are being followed just now. Wait a minute.');
@@ -90,8 +90,8 @@ export class RouteRequest implements HttpRequest {
     this.exchange.subject = subject;
   }
 
-  takePlace(org: string, most: number): void {
-    this.abortable.takePlace(this.exchange, `${this.exchange.template} ${org}`, most);
+  takePlace(owner: string, most: number): void {
+    this.abortable.takePlace(this.exchange, `${this.exchange.template} ${owner}`, most);
   }
 
   header(name: string): readonly string[] {

@@ -37,10 +37,11 @@ export interface HttpRequest<C = Caller, Params = object, Query = object> {
   /** Sets the subject of the request in the log, where neither the caller nor the path names it. */
   concerns(subject: Subject): void;
   /**
-   * Takes one of the `most` places that the route has for an organization; it is free again once the response
-   * is over. To be called before anything else is done. Throws `rate_limited` if there is none.
+   * Takes one of the `most` places that the route has for its owner, an organization or an operator; it
+   * is free again once the response is over. To be called before anything else is done. Throws `rate_limited`
+   * if there is none.
    */
-  takePlace(org: string, most: number): void;
+  takePlace(owner: string, most: number): void;
   /** The address of the other end of the connection. */
   readonly address: string;
   /** Every value of a header, in order, as sent (bytes above 127 as Latin-1). */
