@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Front } from './artwork.js';
+import { count, Front } from './artwork.js';
 import { DomainError, UnknownName } from './errors.js';
 import { truncate } from './text.js';
 import { events, type Aggregate, type EventOf } from './events.js';
@@ -228,14 +228,29 @@ export const anyDesign = ({ designs }: CreatedOrganization, id: string): SavedDe
 export const copyOf = ({ designs }: CreatedOrganization, slug: string): SavedDesign | null =>
   designs.findLast((design) => design.slug === slug && isInUse(design)) ?? null;
 
+/** Archived ones included: what reads an organization reads all of them. */
+const maxDesigns = 2_000;
+
+/** Throws `too_many_designs`, about this field, if the organization can save no more. */
+export const assertRoom = ({ designs }: CreatedOrganization, param: string | null = null): void => {
+  if (designs.length >= maxDesigns)
+    throw new DomainError(
+      'too_many_designs',
+      `The organization has saved ${count(designs.length)} designs, archived ones included, and can save no more. Use one of them.`,
+      param,
+    );
+};
+
 /**
  * The id that the next copy of a collection card gets: an archived copy is not used again. Throws
- * `design_not_found` after one that was withdrawn. (decision 35: which design, and whose copy)
+ * `too_many_designs`, and `design_not_found` after one that was withdrawn. (decision 35: which design, and
+ * whose copy)
  */
-export const nextCopyId = ({ designs }: CreatedOrganization, org: OrganizationId, slug: string): Uuid => {
-  const copies = designs.filter((design) => design.slug === slug);
+export const nextCopyId = (owner: CreatedOrganization, org: OrganizationId, slug: string): Uuid => {
+  const copies = owner.designs.filter((design) => design.slug === slug);
   const reason = copies.find(({ withdrawn }) => withdrawn !== null)?.withdrawn;
   if (reason !== undefined) throw notFound(`card:${slug}`, reason);
+  assertRoom(owner);
   return derivedUuid('design-copy', org, slug, copies.length);
 };
 

@@ -193,7 +193,7 @@ export interface FoundDesign extends Pick<SavedDesign, 'id' | 'name' | 'slug' | 
   readonly isNew: boolean;
 }
 
-/** Null stands for the default. Throws `design_not_found`, `no_design_available`. */
+/** Null stands for the default. Throws `design_not_found`, `no_design_available`, `too_many_designs`. */
 export const designFor = async (
   streams: Streams,
   org: OrganizationId,
@@ -235,7 +235,7 @@ const chooseDesign = async (
 
 /**
  * Checks that a card could be sent with a design now; null stands for the default of the time and always
- * passes. Throws `not_found` for an unknown organization, `design_not_found`.
+ * passes. Throws `not_found` for an unknown organization, `design_not_found`, `too_many_designs`.
  */
 export const checkDesign = async (
   streams: Streams,

@@ -34,6 +34,7 @@ import { OrganizationId, Uuid } from '../../domain/ids.js';
 import { house } from '../../domain/members.js';
 import {
   archiveDesign,
+  assertRoom,
   chooseHouseHand,
   copyOf,
   created,
@@ -189,7 +190,8 @@ export const revokeKey = async (
 
 /**
  * Saves a design; with a slug, it is the organization's copy of that collection card, which is not `made`
- * again. Throws `not_found`, `design_not_found`. (decision 35: one copy per organization and slug)
+ * again. Throws `not_found`, `design_not_found`, `too_many_designs`. (decision 35: one copy per organization
+ * and slug)
  */
 export const addDesign = async (
   deps: DesignDeps,
@@ -203,7 +205,11 @@ export const addDesign = async (
   const card = slug === null ? null : await lookUp(slug, (id) => deps.streams.load(collectionCard, id));
   const { state, events } = await run(deps, initiator, org, organization, org, (before) => {
     const owner = created(before);
-    if (slug === null) return saveDesign({ id: fresh, name, slug, artwork: front })(before);
+    if (slug === null) {
+      const saved = saveDesign({ id: fresh, name, slug, artwork: front })(before);
+      if (saved.length > 0) assertRoom(owner);
+      return saved;
+    }
     if (copyOf(owner, slug) !== null) return [];
     const id = nextCopyId(owner, org, slug);
     return saveDesign({ id, name, slug, artwork: offered(card, slug).artwork ?? front })(before);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { count, Front, printFault } from '../../domain/artwork.js';
 import { DomainError } from '../../domain/errors.js';
+import { assertRoom } from '../../domain/organization.js';
 import { house } from '../../domain/members.js';
 import { derivedUuid, Uuid, type Milliseconds, type OrganizationId } from '../../domain/ids.js';
 import type { Artwork, PictureMaker } from '../ports/artwork.js';
@@ -23,8 +24,6 @@ export const pictureLimit = {
 };
 /** Of the print masters of an organization, waiting ones included. */
 const maxBytes = 1_000_000_000;
-/** Archived ones included: what reads an organization reads all of them. */
-const maxDesigns = 2_000;
 /** For a picture whose masters are not made yet. */
 const bytesReserved = 20_000_000;
 
@@ -37,24 +36,23 @@ const UploadedFront = z.object({
 });
 export type UploadedFront = z.infer<typeof UploadedFront>;
 
-const tooMany = (message: string): DomainError => new DomainError('too_many_designs', message, 'file');
-
-/** Copies of collection cards cost an organization nothing. Throws `too_many_designs`. */
-const assertRoom = async (deps: FrontDeps, org: OrganizationId): Promise<void> => {
-  const { designs } = org === house ? { designs: [] } : await organizationOf(deps, org);
-  if (designs.length >= maxDesigns)
-    throw tooMany(
-      `The organization has saved ${count(designs.length)} designs, archived ones included, and can save no more. Use one of them.`,
-    );
+/** The pictures of copies of collection cards cost an organization nothing. Throws `too_many_designs`. */
+const assertPictureRoom = async (deps: FrontDeps, org: OrganizationId): Promise<void> => {
+  const owner = org === house ? null : await organizationOf(deps, org);
+  if (owner !== null) assertRoom(owner, 'file');
   const records = await deps.importRecords.listOf('front', org);
   const waiting = records.map(({ data }) => UploadedFront.parse(data).fronts);
-  const saved = designs.flatMap(({ slug, artwork }) => (slug === null && artwork !== null ? [artwork] : []));
+  const saved = (owner?.designs ?? []).flatMap(({ slug, artwork }) =>
+    slug === null && artwork !== null ? [artwork] : [],
+  );
   const distinct = new Map([...saved, ...waiting.flat()].map(({ digest, bytes }) => [digest, bytes]));
   const unmade = waiting.filter((fronts) => fronts.length === 0).length;
   const bytes = [...distinct.values()].reduce((sum, each) => sum + each, unmade * bytesReserved);
   if (bytes > maxBytes)
-    throw tooMany(
+    throw new DomainError(
+      'too_many_designs',
       `The pictures of your designs may take ${count(maxBytes / 1_000_000)} MB. Erase some that are not used any more; uploads that are not saved count for 30 minutes.`,
+      'file',
     );
 };
 
@@ -85,7 +83,7 @@ export const uploadFront = async (
   await importRecords.add({ kind: 'front', id, owner: org, ...record([]) });
   try {
     // Counted with this one, so that of several at once none is overlooked.
-    await assertRoom(deps, org);
+    await assertPictureRoom(deps, org);
     const made = await pictureMaker.make(await piecesOf(file));
     const faults = made.map((front) => printFault(front, front.fit));
     const good = made.filter((_, at) => faults[at]?.isRefused !== true);

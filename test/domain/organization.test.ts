@@ -160,6 +160,13 @@ describe('the copy of a collection card', () => {
     );
   });
 
+  it('is not made for an organization that has saved 2,000 designs, archived ones included', () => {
+    const many = (count: number) =>
+      owner(...Array.from({ length: count }, () => saved('a', 'thanks')), archived('a'));
+    expect(nextCopyId(many(1_999), org, 'thanks')).to.be.a('string');
+    expect(codeOf(() => nextCopyId(many(2_000), org, 'thanks'))).to.deep.equal(['too_many_designs', null]);
+  });
+
   it('does not restore an archived copy: a late repeat changes nothing', () => {
     given(organization, acme, saved('a', 'thanks'), archived('a'))
       .when(saveDesign(design('a', 'thanks')))

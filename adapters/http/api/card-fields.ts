@@ -129,7 +129,7 @@ export const newCard = z
     ),
     design_id: optionalText({
       code: 'design_not_found',
-      codes: ['design_not_found', 'no_design_available'],
+      codes: ['design_not_found', 'no_design_available', 'too_many_designs'],
       blank: 'refused',
       description:
         'Id of a saved design, or `card:<slug>` of a card in the public collection. Omit it for the most recently saved design.',

@@ -229,8 +229,8 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   too_many_designs: {
     means:
-      'The pictures of the organization’s designs take as much room as they may, 1 GB, or it has saved 2,000 designs.',
-    next: 'Erase the pictures of designs that are not used any more. Pictures that were uploaded and not saved count for 30 minutes.',
+      'The organization has saved 2,000 designs, archived ones and copies of collection cards included, or their pictures take as much room as they may, 1 GB.',
+    next: 'Use a saved design. For room, erase the pictures of designs that are not used any more; those that were uploaded and not saved count for 30 minutes.',
   },
   invalid_transition: {
     means: 'This action is not allowed in the current state. The message says what that state is.',

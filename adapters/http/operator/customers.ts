@@ -25,6 +25,7 @@ export const newDesign = z.object({
   name: text({ maxLength: 200, description: 'The name of the design.', examples: ['Thank you'] }, readLine),
   collection_slug: optionalText({
     code: 'design_not_found',
+    codes: ['design_not_found', 'too_many_designs'],
     maxLength: 200,
     description: 'The card of the public collection of which the design is a copy.',
     examples: ['thank-you-botanical'],

@@ -91,6 +91,7 @@ export const newHook = z
     label: optionalText(labelFacts('What the hook is called.', 'Shop'), readLine),
     design_id: optionalText({
       code: 'design_not_found',
+      codes: ['design_not_found', 'too_many_designs'],
       description:
         'The id of a saved design, or `card:<slug>`. Omit it for the newest saved design at the time of each call.',
       examples: ['card:thank-you-botanical'],

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { erasePicture } from '../../../application/organizations/administer.js';
+import { addDesign, erasePicture } from '../../../application/organizations/administer.js';
 import {
   findFront,
   saveFront,
@@ -196,5 +196,7 @@ describe('a picture for a design', () => {
     const { file, read } = aFile();
     expect(await uploadFront(deps, org, 'One more', read()).catch(String)).to.include('has saved 2,00');
     expect(file.isRead).to.equal(false);
+    expect(await addDesign(deps, by, org, 'A name', null).catch(String)).to.include('has saved 2,00');
+    expect(await addDesign(deps, by, org, 'A copy', 'wave').catch(String)).to.include('has saved 2,00');
   });
 });
