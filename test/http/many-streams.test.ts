@@ -21,7 +21,10 @@ describe('the streams of an organization', () => {
     sent.on('error', () => undefined);
     return [sent, response];
   };
-  const follow = async (tenant: Pick<Tenant, 'key'>, path?: string): Promise<readonly [ClientRequest, number]> => {
+  const follow = async (
+    tenant: Pick<Tenant, 'key'>,
+    path?: string,
+  ): Promise<readonly [ClientRequest, number]> => {
     const [sent, { statusCode }] = await open(tenant, path);
     return [sent, statusCode ?? 0];
   };
