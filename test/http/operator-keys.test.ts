@@ -144,6 +144,19 @@ describe('the keys of operators', () => {
     expect((await root(`${staff}/reset`, { method: 'POST' })).status).to.equal(201);
   });
 
+  it('are neither listed nor revoked as keys of an organization', async () => {
+    const { client: office } = await create({ scopes: ['operator:office', 'operator:audit'] });
+    const { client: other, id } = await create({ scopes: ['operator:audit'] });
+    const keys = `/operator/v1/organizations/${house}/keys`;
+    for (const [path, send] of [
+      [`${keys}/${id}`, { method: 'DELETE' }],
+      [keys, {}],
+      [keys, { body: { scopes: ['cards:read'] } }],
+    ] as const)
+      expect(refusal(await office(path, send)), path).to.deep.equal([404, 'not_found', null]);
+    expect((await other(base)).status).to.equal(200);
+  });
+
   it('stop working at the moment when they expire', async () => {
     const begins = clock.now();
     const expires = new Date(begins + 3_600_000).toISOString();

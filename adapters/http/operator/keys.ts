@@ -110,6 +110,8 @@ export const keyRoutes = (deps: KeyRouteDeps): readonly Route[] => [
     summary: 'Revoke an API key',
     answers: { 200: revoked },
     handle: async (request) => {
+      // Keys of the house are of no organization: only the token revokes them.
+      await organizationOf(deps, request.params.org);
       await revokeKey(deps, byOperator(request), request.params.org, request.params.id);
       return { body: { id: request.params.id, revoked: true } };
     },
