@@ -37,8 +37,10 @@ export class BufferedRequests {
 
   /** Called on every request, so it must be cheap. */
   record(request: RequestRecord): void {
-    if (this.#fresh.size < maxWaiting && (request.actor !== null || this.#isFew()))
-      this.#fresh.set(request.id, request);
+    const { actor, status } = request;
+    // A deleted hook has an actor, and so has a key that sends too much.
+    const isIn = actor !== null && status !== 401 && status !== 429;
+    if (this.#fresh.size < maxWaiting && (isIn || this.#isFew())) this.#fresh.set(request.id, request);
   }
 
   /** Counts a request that was not let in. */

@@ -41,15 +41,19 @@ describe('the request log', () => {
     const requests = new BufferedRequests(rows, { hashed: async () => '' }, clock, () => undefined);
     const kept = async (ids: readonly string[]) =>
       (await Promise.all(ids.map((id) => requests.find(id)))).filter((found) => found !== null).length;
-    const send = (name: string, actor: RequestRecord['actor']) => {
+    const send = (name: string, actor: RequestRecord['actor'], status = 200) => {
       const ids = Array.from({ length: 1_000 }, (_, at) => `req_${name}${at}`);
-      for (const id of ids) requests.record({ ...record(id), actor });
+      for (const id of ids) requests.record({ ...record(id), actor, status });
       return kept(ids);
     };
     expect(await send('stranger', null)).to.equal(300);
     expect(await send('operator', { kind: 'operator', id: 'token' })).to.equal(1_000);
     await clock.advance(60_000);
     expect(await send('later', null)).to.equal(300);
+    for (const status of [401, 429]) {
+      await clock.advance(60_000);
+      expect(await send(`hook${status}`, { kind: 'hook', id: 'deleted' }, status)).to.equal(300);
+    }
     await requests.close();
   });
 
