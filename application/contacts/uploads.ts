@@ -6,7 +6,7 @@ import type { Clock } from '../ports/system.js';
 
 /** How many files an organization may have at work or waiting, and a process may be reading. */
 export const maxFiles = { ofOrganization: 3, ofProcess: 6 };
-/** Files are counted in pieces of this many bytes, and each as one piece more. */
+/** Files are counted in pieces of this many bytes, begun ones too, and an empty file as one. */
 const piece = 8 * 1024 * 1024;
 /** Of an organization, in a clock minute. */
 const maxPieces = 12;
@@ -33,10 +33,11 @@ export class Uploads {
 
   /** The same pieces, counted for their organization. Throws `rate_limited` once it has had too many. */
   async *counted(org: OrganizationId, pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-    let left = 0;
+    const count = () => countTries(this.deps, { [`uploads of ${org}`]: maxPieces }, tooMuch);
+    await count();
+    let left = piece;
     for await (const each of pieces) {
-      for (left -= each.length; left < 0; left += piece)
-        await countTries(this.deps, { [`uploads of ${org}`]: maxPieces }, tooMuch);
+      for (left -= each.length; left < 0; left += piece) await count();
       yield each;
     }
   }

@@ -94,6 +94,8 @@ const takeUpload = async (page: Page, request: PageRequest, context: Context): P
   let place: { readonly end: () => void } | null = null;
   try {
     await assertService(rehearsal);
+    const { visitor } = inside.context;
+    if (visitor.kind !== 'anonymous') await countForm(context.deps, visitor.session.owner);
     place = uploads.begin(org);
     const { fields, fileName, file } = await request.readUpload(action.fileLimit);
     sent = sentBy(fields);

@@ -55,8 +55,9 @@ describe('the files that a process reads', () => {
     const { uploads, clock } = start();
     for (let files = 0; files < 2; files += 1)
       expect(await lengthOf(uploads.counted(org, file(32)))).to.equal(32);
-    for (let files = 0; files < 4; files += 1)
-      expect(await lengthOf(uploads.counted(org, file(1)))).to.equal(1);
+    for (const megabytes of [1, 1, 0, 0])
+      expect(await lengthOf(uploads.counted(org, file(megabytes)))).to.equal(megabytes);
+    expect(await lengthOf(uploads.counted(org, file(0))).catch(String)).to.include('12 files or 96 MiB');
     expect(await lengthOf(uploads.counted(org, file(1))).catch(String)).to.include('12 files or 96 MiB');
     expect(await lengthOf(uploads.counted(other, file(1)))).to.equal(1);
     clock.set('2026-03-02T14:06:00.000Z');

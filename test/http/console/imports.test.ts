@@ -111,6 +111,17 @@ describe('the import of contacts in the console', () => {
     expect(refused[0]?.headers.get('retry-after')).to.match(/^\d+$/);
   });
 
+  it('counts as a form that was sent', async () => {
+    const busy = await service.tenant();
+    const visitor = await memberOf(service, busy.org, 'owner');
+    const nothing = new Blob([]);
+    let text = '';
+    // A minute that ends meanwhile begins another count.
+    for (let sent = 0; sent <= 240 && !text.includes('120 forms may be sent'); sent += 1)
+      ({ text } = await visitor.upload(`/console/${busy.org}/contacts/import`, {}, nothing));
+    expect(text).to.include('120 forms may be sent');
+  });
+
   it('gives a place back that an upload had which broke off', async () => {
     const busy = await service.tenant();
     const visitor = await memberOf(service, busy.org, 'owner');
