@@ -1,5 +1,6 @@
 import { countTries } from '../../../application/access/count-tries.js';
 import { claimForm, completeForm, releaseForm } from '../../../application/access/forms.js';
+import { TooManySignIns } from '../../../application/ports/passwords.js';
 import { refusalOf } from '../server/errors.js';
 import type { Url } from '../web/url.js';
 import { PageRefusal } from './gates.js';
@@ -49,7 +50,8 @@ export const runOnce = async (
     await completeForm(context.deps, claim.held, outcome.kind === 'go' ? outcome.to : leadsTo);
     return outcome;
   } catch (error) {
-    if (refusalOf(error) !== null) await releaseForm(context.deps, claim.held);
+    if (refusalOf(error) !== null || error instanceof TooManySignIns)
+      await releaseForm(context.deps, claim.held);
     throw error;
   }
 };

@@ -8,7 +8,7 @@ import { issueReset } from '../../../application/access/password-resets.js';
 import { inviteMember, listMembers } from '../../../application/access/people.js';
 import { root } from '../../../application/access/sessions.js';
 import { issueLink } from '../../../application/access/sign-in-links.js';
-import { TooManySignIns } from '../../../application/ports/passwords.js';
+import { TooManySignIns, type PasswordJudge } from '../../../application/ports/passwords.js';
 import { devicesWith } from '../../../application/access/devices.js';
 import { triesPerMinute } from '../../../application/access/sign-in.js';
 import { mailboxIdOf } from '../../../domain/account.js';
@@ -28,20 +28,21 @@ describe('the pages with which people sign in', () => {
   let service: TestService;
   let account: Uuid;
   let lines: LogLine[];
+  let judging: PasswordJudge;
 
   beforeEach(async () => {
     people = await makePeople();
     lines = [];
+    judging = { judge: () => Promise.resolve(null) };
     const log = pino(
       { base: null },
       { write: (line: string) => void lines.push(JSON.parse(line) as LogLine) },
     );
     const baseUrl = () => service.base;
-    const judge = { judge: () => Promise.resolve(null) };
     const devices = devicesWith([{ id: 'a', key: Buffer.alloc(32, 1) }]);
     const deps = {
       ...people,
-      judge,
+      judge: judging,
       devices,
       log,
       baseUrl,
@@ -196,6 +197,17 @@ describe('the pages with which people sign in', () => {
     const { status, headers, text } = await signIn(visitor(), password);
     expect([status, headers.get('retry-after')]).to.deep.equal([503, '5']);
     expect(text).to.include('Too many are signing in');
+  });
+
+  it('take a form again at once that met too many who were signing in', async () => {
+    const me = visitor();
+    await signIn(me, password);
+    const form = await me.form('/console/me', 'changePassword');
+    const change = () => me.post('/console/me', { ...form, password, next: 'another pelican staircase' });
+    judging.judge = () => Promise.reject(new TooManySignIns());
+    expect((await change()).status).to.equal(503);
+    judging.judge = () => Promise.resolve(null);
+    expect((await change()).status).to.equal(303);
   });
 
   it('let somebody with an account join with its own password alone, and leave that as it is', async () => {
