@@ -58,6 +58,8 @@ export class Sessions {
   readonly #known = new LazyLru<string, { readonly session: Session; readonly at: Milliseconds }>(
     maxRemembered,
   );
+  /** Rises when sessions are ended: one that was read meanwhile may be over, and isn't remembered. */
+  #ends = 0;
 
   constructor(private readonly deps: SessionsDeps) {}
 
@@ -84,32 +86,41 @@ export class Sessions {
     const known = this.#known.get(id);
     if (known !== undefined && clock.monotonic() - known.at < cacheTtl) return known.session;
     this.#known.delete(id);
+    const before = this.#ends;
     const found = await signInRecords.find('session', id);
     if (found === null) return null;
     // A sign-in with the password that was right until just now may open one after all were ended.
     if (found.owner !== root && (await epochOf(this.deps, found.owner)) !== sessionOf(found).epoch)
       return null;
     const session = await this.#touched(found);
-    this.#known.set(id, { session, at: clock.monotonic() });
+    if (before === this.#ends) this.#known.set(id, { session, at: clock.monotonic() });
     return session;
   }
 
   async end(id: string): Promise<void> {
-    this.#known.delete(id);
-    await this.deps.signInRecords.remove('session', id);
+    try {
+      await this.deps.signInRecords.remove('session', id);
+    } finally {
+      this.#ends += 1;
+      this.#known.delete(id);
+    }
   }
 
   /** Ends every session of an owner but for one, which goes on in an epoch. */
   async endAll(owner: string, except: Session | null, epoch: string | null): Promise<void> {
     const { signInRecords } = this.deps;
-    for (const [id, { session }] of this.#known.entries())
-      if (session.owner === owner) this.#known.delete(id);
-    for (let isKept = except === null; !isKept;) {
-      const found = await signInRecords.find('session', except?.id ?? '');
-      isKept =
-        found === null || (await signInRecords.change(found, { ...found, data: { ...found.data, epoch } }));
+    try {
+      for (let isKept = except === null; !isKept;) {
+        const found = await signInRecords.find('session', except?.id ?? '');
+        isKept =
+          found === null || (await signInRecords.change(found, { ...found, data: { ...found.data, epoch } }));
+      }
+      await signInRecords.removeAllOf('session', owner, except?.id ?? null);
+    } finally {
+      this.#ends += 1;
+      for (const [id, { session }] of this.#known.entries())
+        if (session.owner === owner) this.#known.delete(id);
     }
-    await signInRecords.removeAllOf('session', owner, except?.id ?? null);
   }
 
   /** The sessions of an owner, most recently used first. */

@@ -67,6 +67,28 @@ describe('a session', () => {
     expect(await elsewhere.use(token)).to.equal(null);
   });
 
+  it('is over at once where it is ended, even if it is being read meanwhile', async () => {
+    const { sessions, signInRecords } = await makePeople();
+    const find = signInRecords.find.bind(signInRecords);
+    const remove = signInRecords.remove.bind(signInRecords);
+    const token = await sessions.open(root, '');
+    signInRecords.find = async (kind, id) => {
+      const found = await find(kind, id);
+      await sessions.endAll(root, null, null);
+      return found;
+    };
+    await sessions.use(token);
+    signInRecords.find = find;
+    expect(await sessions.use(token), 'read before it was removed').to.equal(null);
+    const other = await sessions.open(root, '');
+    signInRecords.remove = async (kind, id) => {
+      await sessions.use(other);
+      return remove(kind, id);
+    };
+    await sessions.end(hashOf(other));
+    expect(await sessions.use(other), 'read before it was over').to.equal(null);
+  });
+
   it('ends with all others of its owner but the one that asks', async () => {
     const { sessions, elsewhere, clock } = await makePeople();
     const tokens = [
