@@ -151,7 +151,7 @@ const contactIn = ({ columns, headings }: Columns, cells: readonly string[]) => 
     names.get(where) ?? names.get(null) ?? (address?.['line1'] === undefined ? [...names.values()][0] : {});
   // What identifies a contact may be its address alone, under a name that no list has.
   const email = isMailbox(externalId) && { email: externalId };
-  const person = { external_id: externalId, ...email, ...(name && namesIn(name)), ...contact };
+  const person = { external_id: externalId, ...(name && namesIn(name)), ...email, ...contact };
   return {
     externalId,
     contact: address === undefined ? person : { ...person, address: addressIn(address) },
