@@ -35,8 +35,8 @@ const rowsTtl: Milliseconds = importTtl + 24 * 60 * 60 * 1000;
 const maxKept = 200;
 /** How many rows are shown before they are saved. */
 const rowsShown = 5;
-/** How many of the columns that are not read are kept, each with up to 100 characters. */
-const maxUnread = 50;
+/** In characters, of the columns that are not read, and why: more than any exporter has. */
+const maxUnread = 16_000;
 const maxRows = 200_000;
 const maxRowsInPart = 200;
 const maxBytesInPart = 256 * 1024;
@@ -180,9 +180,12 @@ const keepRows = async (
 /** The first of them, and how many more there are: the imports of an organization are read at once. */
 const firstOf = (unread: ContactImport['unread']): ContactImport['unread'] => {
   const all = Object.entries(unread);
-  const more = all.length - maxUnread;
-  if (more <= 0) return unread;
-  return Object.fromEntries([...all.slice(0, maxUnread), [`and ${more} more`, 'only the first are listed']]);
+  let room = maxUnread;
+  const kept = all.filter(([column, why]) => (room -= column.length + why.length) >= 0);
+  const more = all.length - kept.length;
+  return more === 0
+    ? unread
+    : { ...Object.fromEntries(kept), [`and ${more} more`]: 'only the first are listed' };
 };
 
 export interface NewImport {
