@@ -389,7 +389,8 @@ class Notary {
 const seenBefore = async ({ tiles, lookedBack }: Notarizing, size: number): Promise<LookedBack | null> => {
   const last = lookedBack?.last ?? null;
   if (last === null || last.size > size) return null;
-  return rootOf(await frontierAt(tiles, last.size)).equals(last.root) ? last : null;
+  const there = await frontierAt(tiles, last.size).catch(insteadOf(MissingTiles, null));
+  return there !== null && rootOf(there).equals(last.root) ? last : null;
 };
 
 /** Another process is the notary now, or writes to the same tree. */
