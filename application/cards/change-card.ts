@@ -12,7 +12,7 @@ import type { Command } from '../../domain/events.js';
 import { DomainError } from '../../domain/errors.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { organization, whyHeld } from '../../domain/organization.js';
-import type { WriteDeps } from '../writing/execute.js';
+import { positionOfLast, type WriteDeps } from '../writing/execute.js';
 import type { Payments, PaymentResult } from '../money/payments.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
 import { retry } from '../writing/retry.js';
@@ -77,7 +77,7 @@ const change = async (
   const decided = async (since: number | null): Promise<CardDecision> => {
     const at = await streams.load(card, code);
     const { org, design } = requireCard(at.state, visibleTo).order;
-    const events = decide(at.state);
+    const events = await decideOn(deps, at, decide);
     const goesOn = isPaid || events.some(({ type }) => type === 'CardQueued');
     const reason = goesOn ? whyHeld((await streams.load(organization, org)).state, design.id) : null;
     if (reason !== null) throw new DomainError('invalid_transition', `${reason}.`);
@@ -89,7 +89,8 @@ const change = async (
   return retry(deps, async () => {
     const looksFirst = moves !== null && visibleTo !== null;
     const { at, events, ...write } = await decided(looksFirst ? await payments.before(visibleTo) : null);
-    if (events.length > 0) {
+    if (events.length === 0) await untilShown(deps, at);
+    else {
       const written = await record(deps, code, { at, events, ...write }, isPaid);
       if (written === null) return null;
       await readYourWrites.afterWrite(written.position);
@@ -99,6 +100,26 @@ const change = async (
       creditsReturned: events.reduce((sum, event) => sum + owedBy(event), 0),
     };
   });
+};
+
+/** A refusal tells the card's state, too. */
+const decideOn = async (
+  deps: ChangeCardDeps,
+  at: Loaded<Card>,
+  decide: DecideCard,
+): Promise<readonly CardEvent[]> => {
+  try {
+    return decide(at.state);
+  } catch (error) {
+    await untilShown(deps, at);
+    throw error;
+  }
+};
+
+/** For an answer from a state that another request may have written, and not been answered for yet. */
+const untilShown = async (deps: ChangeCardDeps, at: Loaded<Card>): Promise<void> => {
+  const position = await positionOfLast(deps, at);
+  if (position !== null) await deps.readYourWrites.afterWrite(position);
 };
 
 /**
@@ -131,6 +152,6 @@ const record = async (
   const written = isPaid
     ? await payments.pay({ org, command, write, slot, since })
     : await payments.record({ org, command, write, owed, since });
-  if (written !== null) streams.appended(card, at, decided, write);
+  if (written !== null) streams.appended(card, at, decided, write, written.position);
   return written;
 };

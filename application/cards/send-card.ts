@@ -169,6 +169,7 @@ const notYetMade = (code: CardCode): Loaded<Card> => ({
   revision: noStream,
   hash: null,
   at: null,
+  position: null,
 });
 
 /**

@@ -235,7 +235,7 @@ export class LedgerQueue {
     const outcomesOf = splitLike(prepared, others);
     if (moved?.kind === 'appended') {
       if (prepared.every(({ transfer }) => transfer.since === undefined))
-        streams.appended(ledger, at, decided, movements);
+        streams.appended(ledger, at, decided, movements, moved.position);
       else streams.forget(at);
       prepared.forEach(({ transfer, decided: own }, index) => {
         const position = lastPosition(moved.position, outcomesOf[index] ?? []);

@@ -20,7 +20,7 @@ export interface Executed<State, Event> {
   readonly events: readonly Event[];
   /** After the events. */
   readonly state: State;
-  /** The position of the last event; null if there are no events. */
+  /** A position at or after the state's last event, also if none was decided; null if there is none. */
   readonly position: bigint | null;
 }
 
@@ -47,7 +47,8 @@ const decideOn = async <State, Event extends DomainEvent>(
   decide: Decide<State, Event>,
 ): Promise<Executed<State, Event> | null> => {
   const events = decide(loaded.state);
-  if (events.length === 0) return { events, state: loaded.state, position: null };
+  if (events.length === 0)
+    return { events, state: loaded.state, position: await positionOfLast(deps, loaded) };
   const appended = await appendTo(deps, aggregate, loaded, command, events);
   return appended && { events, ...appended };
 };
@@ -105,7 +106,7 @@ export const appendTo = async <State, Event extends DomainEvent>(
   const write = streams.write(aggregate, loaded, decided);
   const position = await appendWrites(deps, [write], command);
   if (position === null) return null;
-  return { state: streams.appended(aggregate, loaded, decided, write).state, position };
+  return { state: streams.appended(aggregate, loaded, decided, write, position).state, position };
 };
 
 /**
@@ -144,3 +145,9 @@ export const positionOf = async (
   { store }: Pick<WriteDeps, 'store'>,
   { position }: Pick<RecordedEvent, 'position'>,
 ): Promise<bigint> => position ?? (await store.head()).position;
+
+/** The same of a state's last event; null if there is none. */
+export const positionOfLast = async (
+  deps: Pick<WriteDeps, 'store'>,
+  loaded: Pick<Loaded<unknown>, 'position' | 'revision'>,
+): Promise<bigint | null> => (loaded.revision === noStream ? null : positionOf(deps, loaded));

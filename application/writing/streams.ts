@@ -23,6 +23,8 @@ export interface Loaded<State> {
   readonly hash: string | null;
   /** When the last event occurred; null if there is none. */
   readonly at: Instant | null;
+  /** The position of the last event, or one after it; null if the engine doesn't tell it or there is none. */
+  readonly position: bigint | null;
 }
 
 /** An event to be recorded, and the command that it is recorded for. */
@@ -195,6 +197,7 @@ export class Streams {
     at: Loaded<State>,
     decided: readonly Decided<Event>[],
     write: StreamWrite,
+    position: bigint | null,
   ): Loaded<State> {
     const loaded: Loaded<State> = {
       stream: at.stream,
@@ -202,6 +205,7 @@ export class Streams {
       revision: at.revision + write.events.length,
       hash: write.events.at(-1)?.metadata.hash ?? at.hash,
       at: write.events.at(-1)?.metadata.occurredAt ?? at.at,
+      position,
     };
     this.#remember(loaded);
     return loaded;
@@ -231,7 +235,9 @@ export class Streams {
     stream: StreamName,
   ): Loaded<State> {
     const cached = this.#cache.get(stream) as Loaded<State> | undefined;
-    return cached ?? { stream, state: aggregate.initial, revision: noStream, hash: null, at: null };
+    return (
+      cached ?? { stream, state: aggregate.initial, revision: noStream, hash: null, at: null, position: null }
+    );
   }
 
   #remember(loaded: Loaded<unknown>): void {
@@ -250,4 +256,5 @@ const advance = <State, Event extends DomainEvent>(
   revision: stored.revision,
   hash: stored.metadata.hash,
   at: stored.metadata.occurredAt,
+  position: stored.position,
 });

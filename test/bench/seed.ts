@@ -240,7 +240,7 @@ class Seeder {
     ];
     const write = this.streams.write(ledger, at, decided);
     await this.store.append([write]);
-    this.#account = this.streams.appended(ledger, at, decided, write);
+    this.#account = this.streams.appended(ledger, at, decided, write, null);
   }
 
   /** Registers an endpoint that nothing can reach. */
@@ -274,6 +274,7 @@ class Seeder {
       revision: -1,
       hash: null,
       at: null,
+      position: null,
     };
   }
 

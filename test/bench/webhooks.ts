@@ -307,6 +307,7 @@ export const openRig = async (options: RigOptions): Promise<Rig> => {
             revision: -1,
             hash: null,
             at: null,
+            position: null,
           };
           return streams.write(card, at, [{ event: cardOf(org, number), command: command(org) }]);
         });

@@ -335,6 +335,13 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     instead: 'afterWrite: () => Promise.resolve(),',
     weather: 'fair',
   },
+  'early-repeats': {
+    rule: 'Read-your-writes: an answer from what another request wrote waits, too',
+    file: 'application/cards/change-card.js',
+    text: 'if (position !== null)\n        await deps.readYourWrites.afterWrite(position);',
+    instead: '',
+    weather: 'slow stores',
+  },
   'stale-reads': {
     rule: 'Read-your-writes: embedded, a read waits for what was committed before it',
     file: 'application/projecting/read-your-writes.js',

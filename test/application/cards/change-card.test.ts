@@ -1,10 +1,18 @@
 import { expect } from 'chai';
 import { cancelCard, changeCard, releaseCard } from '../../../application/cards/change-card.js';
 import { sendCard } from '../../../application/cards/send-card.js';
+import type { CardCode } from '../../../domain/card-code.js';
 import { cardStream, hold, release, type Card, type CardEvent } from '../../../domain/card.js';
 import { ledgerStream } from '../../../domain/credits.js';
 import { DomainError } from '../../../domain/errors.js';
-import { balanceOf, makeWorld, org, sendRequest } from '../../support/fixtures/world.js';
+import {
+  balanceOf,
+  makeWorld,
+  nothingProjected,
+  org,
+  sendRequest,
+  type World,
+} from '../../support/fixtures/world.js';
 import { drive } from '../../support/simulation/drive.js';
 import { openWorkIn } from '../../support/simulation/processes.js';
 
@@ -72,4 +80,31 @@ describe('a card of an organization that is cancelled, on a store that writes on
       [cardStream(code), 1],
     ]);
   });
+});
+
+describe('an answer from a state that another request wrote', () => {
+  for (const [does, answer] of [
+    ['changes nothing', (world: World, code: CardCode) => cancelCard(world, { code, org }, world.command())],
+    [
+      'is a refusal',
+      async (world: World, code: CardCode) =>
+        changeCard(world, { code, org }, world.command(), hold('it is late')).catch((error: unknown) => {
+          expect(error).to.have.property('code', 'invalid_transition');
+        }),
+    ],
+  ] as const)
+    it(`waits until reads show that state, when it ${does}`, async () => {
+      const world = await makeWorld({ atomic: false, credits: 5 });
+      const { code } = await sendCard(world, sendRequest(world));
+      await cancelCard(world, { code, org }, world.command());
+      const [last] = (await world.store.readStream(cardStream(code), 0)).slice(-1);
+      const waited: bigint[] = [];
+      const afterWrite = (position: bigint) => {
+        waited.push(position);
+        return Promise.resolve();
+      };
+      await answer({ ...world, readYourWrites: { ...nothingProjected, afterWrite } }, code);
+      expect(waited).to.have.length(1);
+      expect(waited[0] !== undefined && waited[0] >= (last?.position ?? 0n)).to.equal(true);
+    });
 });

@@ -64,6 +64,15 @@ describe('executing a command', () => {
     expect(await world.store.head()).to.deep.equal(head);
   });
 
+  it('tells where a state is that it leaves as it is', async () => {
+    const world = await makeWorld({ atomic: true });
+    await execute(world, contact, id, world.command(), named(world, 'Ann Lee'));
+    for (const deps of [world, world.restarted()]) {
+      const { position } = await execute(deps, contact, id, world.command(), () => []);
+      expect(position).to.equal((await world.store.head()).position);
+    }
+  });
+
   it('gives up after 5 s of conflicts with other writers', async () => {
     const world = await racedWorld(Infinity);
     const began = world.clock.now();
