@@ -9,6 +9,7 @@ import type { Clock } from '../ports/system.js';
 import { assertSameLog } from '../log/same-log.js';
 import { larger } from '../log/positions.js';
 import type { ProjectionStatus, ProjectorReports } from './projection-board.js';
+import { withCards } from './with-cards.js';
 
 export interface ProjectorOptions {
   readonly projections: readonly Projection<unknown>[];
@@ -293,16 +294,21 @@ export class Projector {
   /** Follows the log while no build catches up, until a rebuild is requested or the log runs far ahead. */
   async #follow(signal: AbortSignal): Promise<void> {
     if (this.#requested.size > 0 || this.#isStale) return;
-    const { log } = this.options;
+    const { log, clock } = this.options;
     const live = this.#live;
     this.#interrupt = new AbortController();
     const stop = AbortSignal.any([signal, this.#interrupt.signal]);
+    const batches = log.follow(live.position, { signal: stop, batch: eventsAtOnce });
     let full = 0;
-    for await (const events of log.follow(live.position, { signal: stop, batch: eventsAtOnce })) {
-      await this.#fold(live, events);
-      await this.#save(live);
-      full = events.length === eventsAtOnce ? full + 1 : 0;
-      if (full === fullBatches) return;
+    try {
+      for await (const events of withCards(batches, clock)) {
+        await this.#fold(live, events);
+        await this.#save(live);
+        full = events.length >= eventsAtOnce ? full + 1 : 0;
+        if (full === fullBatches) return;
+      }
+    } finally {
+      this.#interrupt.abort();
     }
   }
 
