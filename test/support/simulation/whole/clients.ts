@@ -34,7 +34,13 @@ const seeBalance = async (
   const { house, acme } = town;
   const movements = () => house.store.events.filter(({ stream }) => stream === ledgerStream(acme.org));
   const answered = movements().findIndex(
-    (moved) => moved.type === type && JSON.stringify(moved.data).includes(code),
+    // What a send is answered for is spent at the card's first event; a release's spend is another answer.
+    ({ type: moved, data }) => {
+      const cause = JSON.stringify(data);
+      return (
+        moved === type && cause.includes(code) && (type !== 'CreditSpent' || cause.includes('"revision":0'))
+      );
+    },
   );
   if (answered === -1) return;
   const reply = await town.askElsewhere({ method: 'GET', path: '/api/v1/credits', token: acme.key }, by);
