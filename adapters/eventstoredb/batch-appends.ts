@@ -81,6 +81,8 @@ export class BatchAppends {
   /** Rejects with AppendFailed. */
   append(write: ServerWrite): Promise<AppendAnswer> {
     const { clock, entropy, time, count = uncounted } = this.options;
+    if (this.#closed.signal.aborted)
+      return Promise.reject(new AppendFailed('none', new Error('the connection is closed')));
     count('batch append');
     return new Promise((resolve, reject) => {
       const began = clock.monotonic();

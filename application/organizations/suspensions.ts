@@ -47,6 +47,11 @@ export class Suspensions {
     if (await this.refuses(org)) throw suspended();
   }
 
+  /** As far as this process knows, without a look at the store. */
+  wasSuspended(org: OrganizationId): boolean {
+    return this.#lastKnown(org) ?? false;
+  }
+
   async #read(org: OrganizationId): Promise<boolean> {
     const at = this.clock.monotonic();
     try {
@@ -55,10 +60,14 @@ export class Suspensions {
       this.#checked.set(org, { isSuspended, at });
       return isSuspended;
     } catch (error) {
-      const last = this.#remembered(org) ?? this.#checked.get(org)?.isSuspended;
+      const last = this.#lastKnown(org);
       if (last === undefined) throw error;
       return last;
     }
+  }
+
+  #lastKnown(org: OrganizationId): boolean | undefined {
+    return this.#remembered(org) ?? this.#checked.get(org)?.isSuspended;
   }
 
   #remembered(org: OrganizationId): boolean | null {

@@ -62,6 +62,12 @@ interface OpenBuild {
   readonly changed: Map<string, Stored<unknown>>;
 }
 
+/** `isBegun`: its build was started and is under way. `done`: to be called once that is active. */
+interface Rebuild {
+  isBegun: boolean;
+  readonly done: readonly (() => void)[];
+}
+
 /** Builds that go through the log together. */
 interface BuildGroup {
   builds: readonly OpenBuild[];
@@ -169,7 +175,8 @@ const savedPlace = (
  * last checkpoint, after 0.1 to 5 s.
  */
 export class Projector {
-  readonly #requested = new Set<Projection<unknown>>();
+  /** The rebuilds that were requested and whose builds are not active yet. */
+  readonly #rebuilds = new Map<Projection<unknown>, Rebuild>();
   #live = groupOf([]);
   #catchingUp: readonly BuildGroup[] = [];
   #interrupt = new AbortController();
@@ -181,15 +188,17 @@ export class Projector {
   constructor(private readonly options: ProjectorOptions) {}
 
   /**
-   * Rebuilds a projection from the first event, and then puts the new build in the place of the old one.
-   * Returns false if there is no projection of that name.
+   * Rebuilds a projection from the first event, and then puts the new build in the place of the old one: the
+   * promise resolves then. Returns null if there is no projection of that name.
    */
-  rebuild(name: string): boolean {
+  rebuild(name: string): Promise<void> | null {
     const projection = this.options.projections.find((known) => known.name === name);
-    if (projection === undefined) return false;
-    this.#requested.add(projection);
-    this.#interrupt.abort();
-    return true;
+    if (projection === undefined) return null;
+    return new Promise((resolve) => {
+      const earlier = this.#rebuilds.get(projection)?.done ?? [];
+      this.#rebuilds.set(projection, { isBegun: false, done: [...earlier, resolve] });
+      this.#interrupt.abort();
+    });
   }
 
   /** Starts again from the checkpoints in the store, because the store has lost its content. */
@@ -254,6 +263,7 @@ export class Projector {
     // Without one to catch up with, the late builds go on as the live ones.
     this.#live = groupOf(live.length === 0 ? late : live);
     this.#catchingUp = late.length === 0 || live.length === 0 ? [] : [groupOf(late)];
+    for (const rebuild of this.#rebuilds.values()) rebuild.isBegun = false;
   }
 
   /** Whether more than a few events lie between a checkpoint and the furthest one. */
@@ -265,7 +275,9 @@ export class Projector {
 
   /** Starts the rebuilds that were requested. One that is under way starts again. */
   async #startRequested(): Promise<void> {
-    for (const projection of this.#requested) {
+    for (const [projection, rebuild] of this.#rebuilds) {
+      if (rebuild.isBegun) continue;
+      rebuild.isBegun = true;
       const begun = await this.options.store.startBuild(projection);
       for (const group of this.#catchingUp)
         group.builds = group.builds.filter((build) => build.projection !== projection);
@@ -273,7 +285,6 @@ export class Projector {
         ...this.#catchingUp.filter(({ builds }) => builds.length > 0),
         groupOf([openBuildOf(projection, begun)]),
       ];
-      this.#requested.delete(projection);
       this.#report();
     }
   }
@@ -293,7 +304,7 @@ export class Projector {
 
   /** Follows the log while no build catches up, until a rebuild is requested or the log runs far ahead. */
   async #follow(signal: AbortSignal): Promise<void> {
-    if (this.#requested.size > 0 || this.#isStale) return;
+    if ([...this.#rebuilds.values()].some(({ isBegun }) => !isBegun) || this.#isStale) return;
     const { log, clock } = this.options;
     const live = this.#live;
     this.#interrupt = new AbortController();
@@ -353,7 +364,16 @@ export class Projector {
     const stay = this.#live.builds.filter(({ projection }) => !joined.has(projection));
     this.#live.builds = [...stay, ...group.builds];
     this.#catchingUp = this.#catchingUp.filter((other) => other !== group);
+    for (const projection of joined) this.#endRebuild(projection);
     this.#report();
+  }
+
+  /** Unless it was requested again meanwhile. */
+  #endRebuild(projection: Projection<unknown>): void {
+    const rebuild = this.#rebuilds.get(projection);
+    if (rebuild?.isBegun !== true) return;
+    this.#rebuilds.delete(projection);
+    for (const done of rebuild.done) done();
   }
 
   async #activate(group: BuildGroup): Promise<void> {

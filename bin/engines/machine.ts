@@ -12,8 +12,8 @@ const numbering = (): string => {
 };
 
 /**
- * When a process began, in ticks since the machine's start; null if there is none of that number, or it has
- * ended.
+ * When a process began, in ticks since the machine's start; `hidden` if that can't be seen, null if there is
+ * none of that number, or it has ended.
  */
 const beginningOf = (pid: number): string | null => {
   try {
@@ -22,8 +22,19 @@ const beginningOf = (pid: number): string | null => {
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return fields[0] === 'Z' || fields[0] === 'X' ? null : (fields[19] ?? null);
   } catch (error) {
-    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ESRCH') return null;
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ESRCH') return isHidden(pid) ? hidden : null;
     throw error;
+  }
+};
+
+const hidden = 'hidden';
+
+/** Whether there is a process of that number which only its own user may see. */
+const isHidden = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return codeOf(error) === 'EPERM';
   }
 };
 
@@ -35,12 +46,12 @@ export const thisMachine = (): Machine => {
     const where = numbering();
     const beginning = beginningOf(process.pid);
     return {
-      self: beginning === null ? null : nameOf(where, process.pid, beginning),
+      self: beginning === null || beginning === hidden ? null : nameOf(where, process.pid, beginning),
       isGone: (name) => {
         if (!name.startsWith(`${where} `)) return false;
         const [pid] = name.slice(where.length + 1).split(' ');
         const now = beginningOf(Number(pid));
-        return now === null || nameOf(where, Number(pid), now) !== name;
+        return now === null || (now !== hidden && nameOf(where, Number(pid), now) !== name);
       },
     };
   } catch {

@@ -192,7 +192,6 @@ export const openMongoStores = (options: EngineOptions, url: string, raw: EventS
       database,
       clock,
       rebuild: (name: string) => projector.rebuild(name),
-      status: () => status,
       onError,
     };
     signal.addEventListener('abort', () => void (feeding.isHere = false), { once: true });

@@ -280,7 +280,7 @@ const buildGraph = (context: ProcessContext) => {
           deliveries: {
             log: deliveries.log,
             gates: deliveries.gates,
-            claims: claimsOfActive(deliveries.claims, suspensions),
+            claims: claimsOfActive(deliveries.claims, suspensions, clock),
           },
           queue,
           sender,

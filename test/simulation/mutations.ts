@@ -340,7 +340,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     file: 'application/cards/change-card.js',
     text: 'if (position !== null)\n        await deps.readYourWrites.afterWrite(position);',
     instead: '',
-    weather: 'slow stores',
+    tests: ['application/cards'],
   },
   'stale-reads': {
     rule: 'Read-your-writes: embedded, a read waits for what was committed before it',

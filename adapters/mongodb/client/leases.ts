@@ -71,6 +71,8 @@ interface Held {
   readonly lost: AbortController;
   /** When the last sign of life was given. */
   alive: Milliseconds;
+  /** Why the work gets nowhere, told with every sign of life; null while it works. */
+  trouble: string | null;
 }
 
 /**
@@ -157,9 +159,12 @@ export class MongoLeases {
     signal.addEventListener('abort', stop, { once: true });
     if (signal.aborted) stop();
     const mine = this.#mine(name, epoch);
-    const say = async (trouble: string | null) =>
-      void (await this.#rows().updateOne(mine, { $set: { trouble } }));
-    this.#keep(name, { epoch, lost, alive: this.#options.clock.monotonic() });
+    const held: Held = { epoch, lost, alive: this.#options.clock.monotonic(), trouble: null };
+    const say = async (trouble: string | null): Promise<void> => {
+      held.trouble = trouble;
+      await this.#rows().updateOne(mine, { $set: { trouble } });
+    };
+    this.#keep(name, held);
     try {
       await work({ epoch, signal: lost.signal, say });
     } finally {
@@ -202,7 +207,12 @@ export class MongoLeases {
   async #showLife(held: readonly (readonly [string, Held])[]): Promise<ReadonlySet<string>> {
     if (held.length === 0) return new Set();
     const ours = { $or: held.map(([name, { epoch }]) => this.#mine(name, epoch)) };
-    const { matchedCount } = await this.#rows().updateMany(ours, { $inc: { beats: 1 } });
+    const { matchedCount } = await this.#rows().bulkWrite(
+      held.map(([name, { epoch, trouble }]) => ({
+        updateOne: { filter: this.#mine(name, epoch), update: { $inc: { beats: 1 }, $set: { trouble } } },
+      })),
+      { ordered: false },
+    );
     if (matchedCount === held.length) return new Set(held.map(([name]) => name));
     const left = await this.#rows().find(ours).toArray();
     return new Set(left.map(({ _id }) => _id));

@@ -89,7 +89,9 @@ class MongoProjectionStore implements ProjectionStore {
     for (;;) {
       const rows = await this.#rows(projection);
       const mine = rows.filter((row) => isBuildOf(projection, row) && row.state !== 'retired');
-      const found = mine.findLast(({ state }) => state === 'active') ?? mine.at(-1);
+      const active = mine.findLast(({ state }) => state === 'active');
+      if (active !== undefined) await this.#retireEarlier(projection);
+      const found = active ?? mine.at(-1);
       if (found !== undefined) return stateOf(found);
       const all = await builds(this.#database);
       const isFresh =
@@ -127,7 +129,8 @@ class MongoProjectionStore implements ProjectionStore {
       const begun = await this.#begin(projection, rows, 'building');
       if (begun === null) continue;
       for (const row of rows)
-        if (row.state === 'building' && isBuildOf(projection, row)) await this.#remove(row);
+        if (row.state === 'building' && isBuildOf(projection, row) && !this.#isOfLater(row))
+          await this.#remove(row);
       return begun;
     }
   }
@@ -135,7 +138,7 @@ class MongoProjectionStore implements ProjectionStore {
   async activate(projection: Projection<unknown>, generation: number): Promise<void> {
     const { name, version } = projection;
     const all = await builds(this.#database);
-    const build = { name: { $eq: name }, version, generation };
+    const build = { name: { $eq: name }, version, generation, state: { $ne: 'retired' as const } };
     const before = await all.findOneAndUpdate(
       build,
       { $set: { state: 'active', retiredAt: null } },
@@ -156,6 +159,33 @@ class MongoProjectionStore implements ProjectionStore {
     // Until the last reader has left the old build nothing is saved, and so no write is acknowledged that
     // only the new build would show.
     if (modifiedCount > 0 || before.state !== 'active') await this.#clock.sleep(2 * activeBuildTtl);
+  }
+
+  /** Ends the rebuilds of earlier projectors, so that none becomes active when they come to it late. */
+  async #retireEarlier(projection: Projection<unknown>): Promise<void> {
+    const all = await builds(this.#database);
+    const { epoch, known } = this.#fence();
+    await all.updateMany(
+      {
+        name: { $eq: projection.name },
+        version: projection.version,
+        shape: { $eq: shapeOf(projection) },
+        state: 'building',
+        [known]: { $lt: epoch },
+      },
+      { $set: { state: 'retired', retiredAt: this.#clock.now() } },
+    );
+  }
+
+  /** Whether a later projector has begun it. */
+  #isOfLater({ epochs }: BuildRow): boolean {
+    const { epoch, release } = this.#fence();
+    return (epochs?.[release] ?? epoch) > epoch;
+  }
+
+  #fence() {
+    const { epoch = () => 0, release = 'this' } = this.options;
+    return { epoch: epoch(), release, known: `epochs.${release}` };
   }
 
   async load<Document>(
@@ -195,9 +225,7 @@ class MongoProjectionStore implements ProjectionStore {
 
   async #saveCheckpoints(batches: readonly ProjectedBatch[]): Promise<void> {
     if (batches.length === 0) return;
-    const { epoch: epochNow = () => 0, release = 'this' } = this.options;
-    const epoch = epochNow();
-    const known = `epochs.${release}`;
+    const { epoch, known } = this.#fence();
     const all = await builds(this.#database);
     let moved = 0;
     for (const checkpoint of new Set(batches.map((batch) => batch.checkpoint))) {
@@ -241,6 +269,7 @@ class MongoProjectionStore implements ProjectionStore {
     state: BuildRow['state'],
   ): Promise<BuildState | null> {
     const { name, version } = projection;
+    const { epoch, release } = this.#fence();
     const generation = Math.max(0, ...rows.map((row) => row.generation)) + 1;
     await this.#database.indexed(documentsName({ name, version, generation }), documentIndexes(projection));
     const all = await builds(this.#database);
@@ -254,6 +283,7 @@ class MongoProjectionStore implements ProjectionStore {
       state,
       shape: shapeOf(projection),
       retiredAt: null,
+      epochs: { [release]: epoch },
     };
     if (!(await isInserted(all.insertOne(row)))) return null;
     return { generation, checkpoint: 0n, ...(state === 'building' && { hidden: true }) };

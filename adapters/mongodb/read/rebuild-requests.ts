@@ -1,6 +1,5 @@
 import { ObjectId } from 'mongodb';
 import type { Clock } from '../../../application/ports/system.js';
-import type { ProjectorStatus } from '../../../application/projecting/projection-board.js';
 import { untilAborted } from '../../../application/timing/until-aborted.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { MongoDatabase } from '../client/database.js';
@@ -22,48 +21,40 @@ export const requestRebuild = async (database: MongoDatabase, name: string): Pro
 export interface RebuildRequestsOptions {
   readonly database: MongoDatabase;
   readonly clock: Clock;
-  /** Starts a rebuild; false if there is no projection of that name. */
-  readonly rebuild: (name: string) => boolean;
-  readonly status: () => ProjectorStatus;
+  /** Starts a rebuild, and resolves once it is active; null if there is no projection of that name. */
+  readonly rebuild: (name: string) => Promise<void> | null;
   readonly onError: (error: unknown) => void;
 }
 
 const pollInterval: Milliseconds = 1_000;
-/** While one is under way: shorter than an activation takes, so that no rebuild is over unseen. */
-const pollWhileBusy: Milliseconds = 250;
 
 /**
  * Starts the rebuilds that were requested, until the signal aborts. A request is deleted when its rebuild has
  * become active: if this projector dies before, the next one starts the rebuild again. Never rejects.
  */
 export const followRebuildRequests = async (
-  { database, clock, rebuild, status, onError }: RebuildRequestsOptions,
+  { database, clock, rebuild, onError }: RebuildRequestsOptions,
   signal: AbortSignal,
 ): Promise<void> => {
-  const underWay = new Map<string, { readonly request: string; seen: boolean }>();
-  let lookedAt = -Infinity;
-  await untilAborted({ clock, signal, pause: pollWhileBusy, onError }, async () => {
-    const now = clock.monotonic();
-    if (underWay.size === 0 && now - lookedAt < pollInterval) return;
-    lookedAt = now;
+  const underWay = new Map<string, { readonly request: string; isDone: boolean }>();
+  await untilAborted({ clock, signal, pause: pollInterval, onError }, async () => {
     const requests = database.collection<RequestRow>('rebuild_requests');
     const rows = await requests.find().toArray();
     for (const name of underWay.keys()) if (!rows.some(({ _id }) => _id === name)) underWay.delete(name);
     for (const { _id, request } of rows) {
       const begun = underWay.get(_id);
-      if (begun === undefined || begun.request !== request) {
-        if (rebuild(_id)) underWay.set(_id, { request, seen: false });
-        else await requests.deleteOne({ _id: { $eq: _id } });
+      if (begun?.request === request) {
+        if (begun.isDone) await requests.deleteOne({ _id: { $eq: _id }, request });
         continue;
       }
-      const rebuilding = status().projections.some(
-        (projection) => projection.name === _id && projection.rebuilding !== null,
-      );
-      if (rebuilding) begun.seen = true;
-      else if (begun.seen) {
-        await requests.deleteOne({ _id: { $eq: _id }, request });
-        underWay.delete(_id);
+      const rebuilding = rebuild(_id);
+      if (rebuilding === null) {
+        await requests.deleteOne({ _id: { $eq: _id } });
+        continue;
       }
+      const asked = { request, isDone: false };
+      underWay.set(_id, asked);
+      void rebuilding.then(() => (asked.isDone = true));
     }
   });
 };

@@ -81,7 +81,7 @@ export const serveProjector = async (
     else if (message.kind === 'replace') {
       store.replace();
       projector.restart();
-    } else projector.rebuild(message.name);
+    } else void projector.rebuild(message.name);
   });
   try {
     await Promise.all([

@@ -264,7 +264,7 @@ describe('a projector', () => {
               for (const event of part) await append(log, event);
               await made.caughtUp();
               const { generation } = await readModels.active(notes);
-              made.projector.rebuild('notes');
+              void made.projector.rebuild('notes');
               await eventually(async () => (await readModels.active(notes)).generation > generation);
               await made.caughtUp();
               await expectFolded({ log, readModels });
@@ -346,8 +346,10 @@ describe('a projector', () => {
         typeof value === 'bigint' ? String(value) : value,
       );
       const { generation } = await made.readModels.active(notes);
-      expect(made.projector.rebuild('notes')).to.equal(true);
+      let isActive = false;
+      void made.projector.rebuild('notes')?.then(() => (isActive = true));
       await eventually(async () => (await made.readModels.active(notes)).generation > generation);
+      await eventually(() => isActive);
       await made.caughtUp();
       const after = JSON.stringify(await held(made.readModels, notes), (_, value: unknown) =>
         typeof value === 'bigint' ? String(value) : value,
@@ -385,7 +387,7 @@ describe('a projector', () => {
           await append(log, { id: `n${number}`, change: { org: 'o' } });
         made.start();
         await made.caughtUp();
-        made.projector.rebuild('notes');
+        void made.projector.rebuild('notes');
         await eventually(() => seen.length >= 4);
         await made.caughtUp();
         await expectFolded({ log, readModels });
@@ -400,14 +402,63 @@ describe('a projector', () => {
       await append(made.log, { id: 'a', change: { org: 'o' } });
       made.start();
       await made.caughtUp();
-      expect(made.projector.rebuild('nobody')).to.equal(false);
+      expect(made.projector.rebuild('nobody')).to.equal(null);
       const { generation } = await made.readModels.active(notes);
-      made.projector.rebuild('notes');
-      made.projector.rebuild('notes');
-      await eventually(async () => (await made.readModels.active(notes)).generation > generation);
+      const rebuilt = Promise.all([made.projector.rebuild('notes'), made.projector.rebuild('notes')]);
+      await rebuilt;
+      expect((await made.readModels.active(notes)).generation).to.be.greaterThan(generation);
       await made.caughtUp();
       await expectFolded(made);
     }));
+
+  for (const fails of ['read', 'save'] as const)
+    it(`goes on with a rebuild after a ${fails} that failed`, async () => {
+      const log = new MemoryEventStore({ atomic: true });
+      const readModels = new MemoryReadModels();
+      let isAway = false;
+      const refused = (what: typeof fails) => {
+        if (!isAway || what !== fails) return;
+        isAway = false;
+        throw new Error('away');
+      };
+      await running(
+        async (made) => {
+          for (let number = 0; number < 1_500; number++)
+            await append(log, { id: `n${number}`, change: { org: 'o' } });
+          made.start();
+          await made.caughtUp();
+          const { generation } = await readModels.active(notes);
+          isAway = true;
+          const rebuilt = made.projector.rebuild('notes');
+          await eventually(() => made.board.current().down === 'away');
+          await made.clock.advance(1_000);
+          await rebuilt;
+          expect((await readModels.active(notes)).generation).to.be.greaterThan(generation);
+          await made.caughtUp();
+          await expectFolded({ log, readModels });
+        },
+        {
+          events: log,
+          readModels,
+          log: {
+            ...inSmallSteps(log),
+            readLog: async (after, limit) => {
+              if (after > 0n && after < 1_500n) refused('read');
+              return log.readLog(after, limit);
+            },
+          },
+          store: {
+            ...boundStore(readModels),
+            save: async (batches) => {
+              const { generation } = await readModels.active(notes);
+              if (batches.some((batch) => batch.projection === notes && batch.generation > generation))
+                refused('save');
+              await readModels.save(batches);
+            },
+          },
+        },
+      );
+    });
 
   it('builds a new version while the old one serves, and switches when it has caught up', async () => {
     const log = new MemoryEventStore({ atomic: true });

@@ -1,12 +1,13 @@
 import { expect } from 'chai';
 import { claimsOfActive } from '../../../application/webhooks/claims-of-active.js';
+import type { DeliveryClaims } from '../../../application/ports/delivery-claims.js';
 import { openOffice } from '../../support/fixtures/webhooks.js';
 import { org } from '../../support/fixtures/world.js';
 
 const url = 'https://receiver.test/hook';
 
 describe('webhooks of a suspended organization', () => {
-  const open = async (isSuspended: () => Promise<boolean>) => {
+  const open = async (isSuspended: (org: string) => Promise<boolean>, refuses = () => false) => {
     const office = await openOffice();
     await office.register(url);
     const { gates, claims } = office.deliveries;
@@ -14,11 +15,21 @@ describe('webhooks of a suspended organization', () => {
     const suspensions = {
       isSuspended: (of: string) => {
         asked.push(of);
-        return isSuspended();
+        return isSuspended(of);
+      },
+      wasSuspended: () => false,
+    };
+    const { clock } = office.world;
+    const active = { isSuspended: () => Promise.resolve(false), wasSuspended: () => false };
+    const refusing: DeliveryClaims = {
+      ...claimsOfActive(claims, active, clock),
+      release: async (claim) => {
+        if (refuses()) throw new Error('MongoDB is away');
+        await claims.release(claim);
       },
     };
     const stop = await office.start({
-      deliveries: { gates, claims: claimsOfActive(claims, suspensions) },
+      deliveries: { gates, claims: claimsOfActive(refusing, suspensions, clock) },
     });
     return { office, stop, asked };
   };
@@ -48,5 +59,31 @@ describe('webhooks of a suspended organization', () => {
     await office.send();
     await office.until(() => office.sender.sent.length === 1);
     await stop();
+  });
+
+  it('go out soon if the check hangs', async () => {
+    const { office, stop, asked } = await open(() => new Promise(() => undefined));
+    await office.send();
+    await office.until(() => asked.length > 0);
+    await office.world.clock.advance(500);
+    await office.until(() => office.sender.sent.length === 1);
+    await stop();
+  });
+
+  it('are released each, though one can’t be', async () => {
+    let isSuspended = true;
+    let left = 1;
+    const { office, stop, asked } = await open(
+      () => Promise.resolve(isSuspended),
+      () => left-- > 0,
+    );
+    await office.send();
+    await office.send();
+    await office.until(() => asked.length > 0 && left < 0);
+    isSuspended = false;
+    await office.world.clock.advance(10_000);
+    await office.until(() => office.sender.sent.length > 0);
+    await stop();
+    expect(office.reported).to.deep.equal([]);
   });
 });

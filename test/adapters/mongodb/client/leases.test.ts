@@ -222,7 +222,7 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
       await pass(step);
       asked.length = 0;
       await pass(2 * patience);
-      expect(asked).to.deep.equal(Array.from({ length: 10 }, () => 'updateMany leases'));
+      expect(asked).to.deep.equal(Array.from({ length: 10 }, () => 'bulkWrite leases'));
       const rows = database.collection<{ readonly _id: string; readonly beats: number }>('leases');
       expect((await rows.find().toArray()).map(({ beats }) => beats)).to.deep.equal([10, 10, 10]);
       await rows.updateOne({ _id: 'second' }, { $set: { owner: 'c', epoch: 7 } });
@@ -386,6 +386,51 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
       stop.abort();
       await watching;
       board.close();
+    }),
+  );
+
+  it(
+    'says again that a projector works, when it could not say so',
+    using(async ({ clock, database, pass }) => {
+      const stop = new AbortController();
+      let isRefused = false;
+      const flaky = refusing(database, (call) => isRefused && call === 'updateOne leases');
+      const leases = new MongoLeases({ database: flaky, clock, owner: 'a', timeout: patience });
+      const holding = leases.hold('projector', stop.signal, async ({ signal, say }) => {
+        await say('EventStoreDB is away');
+        isRefused = true;
+        await say(null).catch(() => undefined);
+        isRefused = false;
+        await clock.sleep(Infinity, signal);
+      });
+      await pass(patience);
+      const owner = await MongoLeases.owner(database, 'projector');
+      expect(owner?.trouble).to.equal(null);
+      stop.abort();
+      await holding;
+    }),
+  );
+
+  it(
+    'keeps readers at the later projector’s build when an earlier one activates or begins one late',
+    using(async ({ clock, database, pass }) => {
+      const [earlier, later] = [1, 2].map((epoch) =>
+        mongoProjectionStore({ database, clock, epoch: () => epoch }),
+      );
+      if (earlier === undefined || later === undefined) throw new Error('two projectors');
+      const first = await earlier.active(notes);
+      const rebuilt = await earlier.startBuild(notes);
+      expect(await later.active(notes)).to.deep.equal(first);
+      const late: unknown = await earlier
+        .activate(notes, rebuilt.generation)
+        .catch((error: unknown) => error);
+      expect(late).to.be.an('error');
+      const again = await later.startBuild(notes);
+      await earlier.startBuild(notes);
+      const activated = later.activate(notes, again.generation);
+      await pass(patience);
+      await activated;
+      expect((await later.active(notes)).generation).to.equal(again.generation);
     }),
   );
 

@@ -11,9 +11,6 @@ describeWithEngines(['MONGODB_URL'], 'a request for a rebuild in MongoDB', (url)
     const stop = new AbortController();
     const rebuilt: string[] = [];
     let isAskedAgain = false;
-    // A rebuild is seen once while it runs.
-    let looks = 0;
-    const rebuilding = { name: 'notes', checkpoint: 0n, live: true, rebuilding: 0n };
     const following = followRebuildRequests(
       {
         database: delaying(database, (call) => {
@@ -23,11 +20,9 @@ describeWithEngines(['MONGODB_URL'], 'a request for a rebuild in MongoDB', (url)
         }),
         clock: new SystemClock(),
         rebuild: (name) => {
-          looks = 0;
           rebuilt.push(name);
-          return true;
+          return Promise.resolve();
         },
-        status: () => ({ down: null, projections: (looks += 1) === 1 ? [rebuilding] : [] }),
         onError: (error) => {
           throw error;
         },
@@ -46,18 +41,19 @@ describeWithEngines(['MONGODB_URL'], 'a request for a rebuild in MongoDB', (url)
     }
   });
 
-  it('is taken off the list after a rebuild as short as its activation', async () => {
+  it('is taken off the list once its rebuild is active, and not before', async () => {
     const { database, end } = freshDatabase(url);
     const stop = new AbortController();
-    const clock = new SystemClock();
-    const rebuilding = { name: 'notes', checkpoint: 0n, live: true, rebuilding: 0n };
-    let ends = 0;
+    const waiting: (() => void)[] = [];
+    let looks = 0;
     const following = followRebuildRequests(
       {
-        database,
-        clock,
-        rebuild: () => (ends = clock.monotonic() + 500) > 0,
-        status: () => ({ down: null, projections: clock.monotonic() < ends ? [rebuilding] : [] }),
+        database: delaying(database, (call) => {
+          if (call === 'find rebuild_requests') looks += 1;
+          return null;
+        }),
+        clock: new SystemClock(),
+        rebuild: () => new Promise((resolve) => void waiting.push(resolve)),
         onError: (error) => {
           throw error;
         },
@@ -66,9 +62,13 @@ describeWithEngines(['MONGODB_URL'], 'a request for a rebuild in MongoDB', (url)
     );
     try {
       await requestRebuild(database, 'notes');
-      await eventually(
-        async () => ends > 0 && (await database.collection('rebuild_requests').countDocuments({})) === 0,
-      );
+      const left = () => database.collection('rebuild_requests').countDocuments({});
+      await eventually(() => waiting.length > 0);
+      const before = looks;
+      await eventually(() => looks > before);
+      expect(await left()).to.equal(1);
+      for (const activate of waiting) activate();
+      await eventually(async () => (await left()) === 0);
     } finally {
       stop.abort();
       await following;
@@ -84,8 +84,10 @@ describeWithEngines(['MONGODB_URL'], 'a request for a rebuild in MongoDB', (url)
       {
         database,
         clock: new SystemClock(),
-        rebuild: () => (rebuilds += 1) > 0,
-        status: () => ({ down: null, projections: [] }),
+        rebuild: () => {
+          rebuilds += 1;
+          return new Promise(() => undefined);
+        },
         onError: (error) => {
           throw error;
         },

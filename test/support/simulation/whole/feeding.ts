@@ -42,13 +42,14 @@ export class Feeding implements ProjectorReports {
 
   request(name: string): boolean {
     const isKnown = allProjections.some((projection) => projection.name === name);
-    if (isKnown && this.#projector?.rebuild(name) !== true) this.#requested.add(name);
+    if (isKnown && this.#projector === null) this.#requested.add(name);
+    void this.#projector?.rebuild(name);
     return isKnown;
   }
 
   async feed(projector: Projector, signal: AbortSignal, run: () => Promise<void>): Promise<void> {
     this.#projector = projector;
-    for (const name of this.#requested) projector.rebuild(name);
+    for (const name of this.#requested) void projector.rebuild(name);
     this.#requested.clear();
     const stopped = (): void => {
       if (this.#projector !== projector) return;
