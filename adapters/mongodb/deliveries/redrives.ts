@@ -10,7 +10,6 @@ import type { MongoDeliveryWrites, MongoDeliveryWritesOptions } from './delivery
 export interface OpenRedrive {
   readonly _id: string;
   readonly org: string;
-
   readonly fromPosition: bigint;
   readonly toTime: Milliseconds | null;
   readonly toPosition: bigint | null;
@@ -27,10 +26,9 @@ export interface MongoRedrivesOptions extends MongoDeliveryWritesOptions {
   readonly writes: MongoDeliveryWrites;
 }
 
-const countsOf = (endpoints: readonly Uuid[]): ReadonlyMap<Uuid, number> => {
-  const counts = new Map<Uuid, number>();
-  for (const endpoint of endpoints) counts.set(endpoint, (counts.get(endpoint) ?? 0) + 1);
-  return counts;
+const count = (counts: Map<Uuid, number>, { endpoint }: Pick<DeliveryRow, 'endpoint'>): void => {
+  const id = Uuid.parse(endpoint);
+  counts.set(id, (counts.get(id) ?? 0) + 1);
 };
 
 /** Redrives, one chunk of dead letters at a time. The rest is stored, so that any process can continue. */
@@ -46,7 +44,6 @@ export class MongoRedrives {
     return {
       _id: this.options.entropy.uuid(),
       org,
-
       fromPosition: 'position' in from ? from.position : 0n,
       toTime: to !== null && 'time' in to ? to.time : null,
       toPosition: to !== null && 'position' in to ? to.position : null,
@@ -86,25 +83,24 @@ export class MongoRedrives {
         ? null
         : { ...redrive, occurredAt: last.occurredAt, seq: last.seq };
     // Before another process can go on with it.
-    const later = rest === null || counting === 'chunk' ? [] : await this.#endpointsIn(rest);
+    const counts = rest === null || counting === 'chunk' ? new Map<Uuid, number>() : await this.#due(rest);
+    for (const row of revived) count(counts, row);
     if (rest === null) await this.#open().deleteOne({ _id: { $eq: redrive._id } });
     else await this.#open().replaceOne({ _id: { $eq: redrive._id } }, rest, { upsert: true });
-    return {
-      counts: countsOf([...revived.map(({ endpoint }) => Uuid.parse(endpoint)), ...later]),
-      more: rest !== null,
-    };
+    return { counts, more: rest !== null };
   }
 
-  /** The endpoint of each dead letter that it will make due. */
-  async #endpointsIn(redrive: OpenRedrive): Promise<readonly Uuid[]> {
+  /** How many dead letters it will make due, by endpoint. */
+  async #due(redrive: OpenRedrive): Promise<Map<Uuid, number>> {
     const { database, endpoints } = this.options;
-    const found: Uuid[] = [];
+    const counts = new Map<Uuid, number>();
     const rows = (await deliveryRows(database))
       .find(this.#which(redrive), { projection: { endpoint: 1 } })
       .sort({ occurredAt: 1, seq: 1 });
-    for await (const { endpoint } of rows) found.push(Uuid.parse(endpoint));
-    const known = await endpoints.addresses([...new Set(found)]);
-    return found.filter((endpoint) => known.has(endpoint));
+    for await (const row of rows) count(counts, row);
+    const known = await endpoints.addresses([...counts.keys()]);
+    for (const endpoint of counts.keys()) if (!known.has(endpoint)) counts.delete(endpoint);
+    return counts;
   }
 
   /** The dead letters that are still to be made due, without newer ones. */
