@@ -628,6 +628,9 @@ describe('inbound hooks', () => {
         ]);
       }
       expect((await service.operator(office)).rows).to.deep.equal([(await patch({ label: 'Shop' })).body]);
+      const cleared = await patch({ template: '', design_id: '', signed_by: '' });
+      expect(cleared.body).to.include({ label: 'Shop', template: null, design_id: null, signed_by: null });
+      await patch({ template: 'Hello {{first_name}}', design_id: tenant.design, signed_by: 'Ann' });
       const { recipient } = aCard() as { readonly recipient: object };
       const fired = await service.anonymous(`/api/v1/hooks/${String(made.body['token'])}`, {
         body: recipient,

@@ -21,6 +21,8 @@ const fieldNames: Texts = {
 const partNames: Texts = {
   line1: 'line_1 address_1 street street_1 street_address street_address_1 street_address_line_1 straße rue calle adresse dirección indirizzo endereço adres address',
   line2: 'line_2 address_2 street_2 street_address_2 street_line_2 street_address_line_2 line_2_district_neighborhood extended_address adresszusatz complément_adresse complemento dirección_2',
+  line3: 'line_3 address_3 street_3 street_address_3 street_line_3 street_address_line_3',
+  house_number: 'house_number house_no house_nr street_number street_no hausnummer hausnr huisnummer numéro_de_rue',
   city: 'city town town_city city_town suburb_city city_suburb ort ville ciudad città cidade plaats woonplaats',
   state: 'state state_code st province_code province state_region state_region_province state_province province_state state_province_region_county_territory_prefecture_republic bundesland bundesland_kanton état estado estado_provincia provincia provincie region',
   zip: 'zip zip_code zip_4 postal_code postcode post_code zip_postal_code zip_post_code zip_postcode postal_zip_code plz postleitzahl code_postal código_postal cap cep',

@@ -78,15 +78,20 @@ const textIn = ({ field, isDayFirst }: Columns['columns'][number], cell = ''): s
 /** State or country, and ZIP code where it begins with one zero, or with two, which spreadsheets drop. */
 const lostZeros = /^(?:(?:AE|CT|MA|ME|NH|NJ|RI|VT) [1-9]\d|(?:PR|VI) [1-9])\d\d(?:-\d{4})?$/i;
 
-/** A street on several lines goes on in `line2`. */
-const addressIn = (parts: Texts): Texts => {
+/** A street on several lines goes on in `line2`, and follows a number that has its own column. */
+const addressIn = ({ line1, line2, line3, house_number: number, ...parts }: Texts): Texts => {
   const { zip = '', country, state = country } = parts;
   const address = lostZeros.test(`${state} ${zip}`)
     ? { ...parts, zip: zip.replace(/^\d+/, (digits) => digits.padStart(5, '0')) }
     : parts;
-  const [line1 = '', ...more] = parts['line1']?.split(/[\r\n]+/).map((line) => line.trim()) ?? [];
-  if (more.length === 0) return address;
-  return { ...address, line1, line2: [...more, parts['line2'] ?? []].flat().join(', ') };
+  const [street, ...more] = line1?.split(/[\r\n]+/).map((line) => line.trim()) ?? [];
+  const rest = [...more, line2 ?? [], line3 ?? []].flat().join(', ');
+  const isWhole = number === undefined || street?.startsWith(`${number} `) === true;
+  return {
+    ...address,
+    ...(street !== undefined && { line1: isWhole ? street : `${number} ${street}` }),
+    ...(rest !== '' && { line2: rest }),
+  };
 };
 
 const wordsOf = (text: string): readonly string[] =>

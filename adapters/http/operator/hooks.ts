@@ -113,16 +113,16 @@ const hookChange = newHook
       z.boolean().meta({ description: 'True pauses the hook, false resumes it.', examples: [false] }),
     ),
   })
-  .meta({ id: 'HookChangeInput', description: 'What is left out stays.' });
+  .meta({ id: 'HookChangeInput', description: 'What is left out stays; an empty text clears it.' });
 
-/** Null means that a field was left out. */
+/** Null means that a field was left out, unless its text is empty. */
 const readChange = (sent: JsonObject) => {
   const { label, design_id: design, template, signed_by: signedBy, paused } = parseValues(hookChange, sent);
   return {
-    ...(label !== null && { label }),
-    ...(design !== null && { design }),
-    ...(template !== null && { template }),
-    ...(signedBy !== null && { signedBy }),
+    ...((label !== null || sent['label'] === '') && { label }),
+    ...((design !== null || sent['design_id'] === '') && { design }),
+    ...((template !== null || sent['template'] === '') && { template }),
+    ...((signedBy !== null || sent['signed_by'] === '') && { signedBy }),
     ...(paused !== null && { paused }),
   };
 };

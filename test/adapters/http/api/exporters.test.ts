@@ -97,7 +97,7 @@ const exporters: Readonly<Record<string, Exporter>> = {
       { Title: 'Mr.', Birthday: '0/0/00' },
     ],
     has: [{ job_title: 'Countess', birthday: '12-10', phone: '(217) 555-0100' }, { birthday: '05-06' }],
-    read: 'First Name, Last Name, Company, Job Title, Business Street, Business Street 2, Business City, Business State, Business Postal Code, Business Country/Region, Home Street, Home Street 2, Home City, Home State, Home Postal Code, Home Country/Region, Other Street, Other Street 2, Other City, Other State, Other Postal Code, Other Country/Region, Mobile Phone, Birthday, E-mail Address',
+    read: 'First Name, Last Name, Company, Job Title, Business Street, Business Street 2, Business Street 3, Business City, Business State, Business Postal Code, Business Country/Region, Home Street, Home Street 2, Home Street 3, Home City, Home State, Home Postal Code, Home Country/Region, Other Street, Other Street 2, Other Street 3, Other City, Other State, Other Postal Code, Other Country/Region, Mobile Phone, Birthday, E-mail Address',
     because: {
       Title: 'job_title is read from Job Title',
       'Home Phone': 'phone is read from Mobile Phone first',
@@ -111,7 +111,7 @@ const exporters: Readonly<Record<string, Exporter>> = {
       'First Name, Last Name, E-mail Address, Business Street, Business Street 2, Business City, Business State, Business Postal Code',
     more: [{ 'Home Country/Region': 'United States of America' }],
     has: [],
-    read: 'First Name, Last Name, Company, Job Title, Business Street, Business Street 2, Business City, Business State, Business Postal Code, Business Country/Region, Home Street, Home Street 2, Home City, Home State, Home Postal Code, Home Country/Region, Other Street, Other Street 2, Other City, Other State, Other Postal Code, Other Country/Region, Mobile Phone, Birthday, E-mail Address',
+    read: 'First Name, Last Name, Company, Job Title, Business Street, Business Street 2, Business Street 3, Business City, Business State, Business Postal Code, Business Country/Region, Home Street, Home Street 2, Home Street 3, Home City, Home State, Home Postal Code, Home Country/Region, Other Street, Other Street 2, Other Street 3, Other City, Other State, Other Postal Code, Other Country/Region, Mobile Phone, Birthday, E-mail Address',
     because: {
       Title: 'job_title is read from Job Title',
       'Home Phone': 'phone is read from Mobile Phone first',
@@ -718,6 +718,19 @@ describe('a cell of a file of contacts', () => {
     it(`is one part of an address under ${columns}`, async () => {
       const row = await rowOf(`id,${columns}`, '1,2 Elm St,Springfield,IL,62701');
       expect(row).to.deep.include({ contact: { external_id: '1', address: springfield } });
+    });
+
+  for (const [columns, cells, lines] of [
+    ['Street Number,Street', '2,Elm St', { line1: '2 Elm St' }],
+    ['Straße,Hausnummer', 'Elm St,2', { line1: '2 Elm St' }],
+    ['Street Address,House No.', '2 Elm St,2', { line1: '2 Elm St' }],
+    ['Street,Street 2,Street 3', '2 Elm St,Suite 4,Box 7', { line1: '2 Elm St', line2: 'Suite 4, Box 7' }],
+    ['Address 1,Address 3', '2 Elm St,Box 7', { line1: '2 Elm St', line2: 'Box 7' }],
+  ] as const)
+    it(`has its street from every column that holds a part of it: ${columns}`, async () => {
+      const row = await rowOf(`id,${columns},City,State,Zip`, `1,${cells},Springfield,IL,62701`);
+      const address = { ...springfield, ...lines };
+      expect(row).to.deep.include({ contact: { external_id: '1', address } });
     });
 
   const whole = {
