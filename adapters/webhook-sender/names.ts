@@ -27,8 +27,13 @@ const namesKept = 10_000;
 export class TooManyLookups extends NamedError {}
 
 type Addresses = readonly [ResolvedAddress, ...ResolvedAddress[]];
-type Found = { readonly addresses: Addresses } | { readonly error: Error };
-type Known = Found & { readonly until: Milliseconds };
+
+interface Known {
+  readonly found: Addresses | Error;
+  /** What the last lookup that did not fail has found. */
+  readonly last: readonly ResolvedAddress[];
+  readonly until: Milliseconds;
+}
 
 export interface NamesOptions {
   readonly clock: Clock;
@@ -63,13 +68,13 @@ export class Names {
 
   /** The addresses that were found last, however long ago; none if the name was never resolved. */
   lastAddressesOf(hostname: string): readonly ResolvedAddress[] {
-    const known = this.#known.get(hostname);
-    return known !== undefined && 'addresses' in known ? known.addresses : [];
+    return this.#known.get(hostname)?.last ?? [];
   }
 
-  /** The next delivery that needs the name looks it up again. */
+  /** The next delivery that needs the name looks it up again. One that has done so may still connect. */
   forget(hostname: string): void {
-    this.#known.delete(hostname);
+    const known = this.#known.get(hostname);
+    if (known !== undefined) this.#known.set(hostname, { ...known, until: -Infinity });
   }
 
   /**
@@ -78,12 +83,12 @@ export class Names {
    */
   async addressesOf(hostname: string, org: OrganizationId, patience: Milliseconds): Promise<Addresses> {
     const known = this.#known.get(hostname);
-    const found =
+    const { found } =
       known !== undefined && this.#clock.monotonic() < known.until
         ? known
         : await (this.#underWay.get(hostname) ?? this.#lookUpInTurn(hostname, org, patience));
-    if ('error' in found) throw found.error;
-    return found.addresses;
+    if (found instanceof Error) throw found;
+    return found;
   }
 
   async #lookUpInTurn(hostname: string, org: OrganizationId, patience: Milliseconds): Promise<Known> {
@@ -101,22 +106,23 @@ export class Names {
 
   async #lookUp(hostname: string): Promise<Known> {
     const found = await this.#ask(hostname);
-    const keptFor = 'error' in found ? failureTtl : successTtl;
-    const known = { ...found, until: this.#clock.monotonic() + keptFor };
+    const [last, keptFor] =
+      found instanceof Error ? [this.lastAddressesOf(hostname), failureTtl] : [found, successTtl];
+    const known = { found, last, until: this.#clock.monotonic() + keptFor };
     this.#known.set(hostname, known);
     return known;
   }
 
-  async #ask(hostname: string): Promise<Found> {
+  async #ask(hostname: string): Promise<Addresses | Error> {
     try {
       const asked = this.#resolve(hostname);
       const [first, ...others] = await withTimeout(this.#clock, this.#lookupTimeout, asked, () => {
         throw new NotSent('the name server does not respond');
       });
-      if (first !== undefined) return { addresses: [first, ...others] };
-      return { error: new NotSent('the host name does not resolve') };
+      if (first !== undefined) return [first, ...others];
+      return new NotSent('the host name does not resolve');
     } catch (error) {
-      return { error: error instanceof NotSent ? error : new NotSent(reasonOf(error)) };
+      return error instanceof NotSent ? error : new NotSent(reasonOf(error));
     }
   }
 

@@ -61,6 +61,20 @@ describe('looking up host names', () => {
     expect(asked).to.equal(2);
   });
 
+  it('keeps the addresses that were found last when the name is forgotten or no longer resolves', async () => {
+    let isGone = false;
+    const resolve = () => (isGone ? Promise.reject(new Error('queryA')) : Promise.resolve(found));
+    const names = new Names({ clock: new VirtualClock(), resolve });
+    await names.addressesOf('box.test', org, patience);
+    isGone = true;
+    names.forget('box.test');
+    expect(names.lastAddressesOf('box.test')).to.deep.equal(found);
+    expect(await names.addressesOf('box.test', other, patience).catch(messageOf)).to.equal(
+      'the host name does not resolve',
+    );
+    expect(names.lastAddressesOf('box.test')).to.deep.equal(found);
+  });
+
   for (const [code, words] of [
     ['ENODATA', 'the host name does not resolve'],
     ['ESERVFAIL', 'the name server reports a failure'],

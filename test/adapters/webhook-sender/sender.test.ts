@@ -693,6 +693,20 @@ describe('the webhook sender', () => {
       expect(received[0]?.headers.host).to.equal(`receiver.test:${port}`);
     });
 
+    it('are found while another organization registers a URL on the same host', async () => {
+      const { port } = await receiver((response) => response.writeHead(204).end());
+      const url = `https://receiver.test:${port}/`;
+      let answer = (): void => undefined;
+      const answered = new Promise<void>((resolve) => (answer = resolve));
+      const resolve = () => answered.then(() => [{ address: '127.0.0.1', family: 4 }]);
+      const sender = senderWith({ resolve });
+      const vetted = sender.vet(url as WebhookUrl, OrganizationId.parse('another-org'));
+      const sent = resultOf(sender, to(url));
+      answer();
+      await vetted;
+      expect(await sent).to.deep.equal({ httpStatus: 204, error: null, body: '' });
+    });
+
     it('are looked up once for all attempts that wait for the same name', async () => {
       const { port, received } = await receiver((response) => response.end());
       let asked = 0;
