@@ -30,7 +30,7 @@ type Addresses = readonly [ResolvedAddress, ...ResolvedAddress[]];
 
 interface Known {
   readonly found: Addresses | Error;
-  /** What the last lookup that did not fail has found. */
+  /** The addresses that were found last. */
   readonly last: readonly ResolvedAddress[];
   readonly until: Milliseconds;
 }

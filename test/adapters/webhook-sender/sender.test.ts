@@ -701,10 +701,10 @@ describe('the webhook sender', () => {
       const resolve = () => answered.then(() => [{ address: '127.0.0.1', family: 4 }]);
       const sender = senderWith({ resolve });
       const vetted = sender.vet(url as WebhookUrl, OrganizationId.parse('another-org'));
-      const sent = resultOf(sender, to(url));
+      const sent = sender.send(to(url), new AbortController().signal);
       answer();
       await vetted;
-      expect(await sent).to.deep.equal({ httpStatus: 204, error: null, body: '' });
+      expect(await sent).to.include({ httpStatus: 204, error: null });
     });
 
     it('are looked up once for all attempts that wait for the same name', async () => {
