@@ -135,8 +135,9 @@ export class Sessions {
     if (clock.now() - Date.parse(session.seen) < touchInterval) return session;
     const { created, browser, epoch } = session;
     const data = { created, seen: clock.instant(), browser, epoch };
-    // Another process may have touched it at the same moment: then that is as good.
-    await signInRecords.change(found, { data, ends: this.#end(found.owner, created) });
+    // Another process may have touched it at the same moment: then that is as good. A full disk that refuses
+    // it ends no session.
+    await signInRecords.change(found, { data, ends: this.#end(found.owner, created) }).catch(() => false);
     return { ...session, seen: data.seen };
   }
 

@@ -56,8 +56,8 @@ export class BufferedRequests {
   }
 
   /**
-   * All that are known, the newest first; `org`: null for those of all organizations. Throws
-   * `invalid_cursor` for an unknown id to start after.
+   * All that are known, the newest first; `org`: null for those of all organizations. Without the last ones
+   * while they can't be saved. Throws `invalid_cursor` for an unknown id to start after.
    */
   async about(
     subject: string,
@@ -65,7 +65,7 @@ export class BufferedRequests {
     startingAfter: string | null,
     limit: number,
   ): Promise<readonly RequestRecord[]> {
-    await this.#save();
+    await this.#save().catch(() => undefined);
     const last = startingAfter === null ? null : await this.rows.find(startingAfter);
     if (startingAfter !== null && (last === null || (org !== null && last.org !== org)))
       throw invalidCursor('request');

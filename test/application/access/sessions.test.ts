@@ -118,6 +118,14 @@ describe('a session', () => {
     ]);
   });
 
+  it('goes on while a full disk keeps no note that it was used', async () => {
+    const { sessions, signInRecords, clock } = await makePeople();
+    const token = await sessions.open(ada, '');
+    await clock.advance(2 * minute);
+    signInRecords.change = () => Promise.reject(new SignInUnavailable('database or disk is full'));
+    expect((await sessions.use(token))?.owner).to.equal(ada);
+  });
+
   it("is neither believed nor denied while the records can't be reached", async () => {
     const { sessions, signInRecords } = await makePeople();
     const token = await sessions.open(ada, '');

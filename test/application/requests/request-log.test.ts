@@ -89,6 +89,18 @@ describe('the request log', () => {
     expect((await rows.find('req_2'))?.id).to.equal('req_2');
   });
 
+  it('shows those that it has while a full disk takes no more', async () => {
+    const rows = memoryRequests();
+    const saved = { ...record('req_1'), subjects: ['HC-1'] };
+    await rows.save([saved]);
+    const full = { ...rows, save: () => Promise.reject(new Error('database or disk is full')) };
+    const keys = { hashed: async () => '' };
+    const requests = new BufferedRequests(full, keys, new VirtualClock(), () => undefined);
+    requests.record({ ...record('req_2'), subjects: ['HC-1'] });
+    expect(await requests.about('HC-1', null, null, 10)).to.deep.equal([saved]);
+    await requests.close();
+  });
+
   for (const atomic of [true, false])
     it(`knows what a request wrote, on a store that writes ${atomic ? 'several streams' : 'one stream'} at a time`, async () => {
       const world = await makeWorld({ atomic, credits: 5 });
