@@ -40,8 +40,8 @@ export const replaceRows = async (
       for await (const row of rows) insert.run(...columns.map((name) => storable(row[name])));
     }
     database.exec(`delete from request_subjects;
-      insert or ignore into request_subjects (id, subject, at)
-        select r.id, s.value, r.at from requests r, json_each(r.record, '$.subjects') s;
+      insert or ignore into request_subjects (id, subject, at, org)
+        select r.id, s.value, r.at, r.record ->> '$.org' from requests r, json_each(r.record, '$.subjects') s;
       commit`);
   } finally {
     database.close();
