@@ -285,9 +285,8 @@ export const sendTestEvent = async (
   const headers = signedHeaders(keys, endpoint.id, endpoint.secrets, request);
   const result = await sender.send({ org, url: endpoint.url, headers, body, mayStart: () => true });
   await announce(deps, endpoint.id);
-  return result === 'withheld'
-    ? { httpStatus: null, error: 'the service is shutting down', body: null, duration: 0 }
-    : result;
+  const error = 'too many host names are being looked up just now: try again in a minute';
+  return result === 'withheld' ? { httpStatus: null, error, body: null, duration: 0 } : result;
 };
 
 /** The delivery log, newest first. Throws `invalid_cursor`. */

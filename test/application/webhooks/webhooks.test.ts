@@ -122,6 +122,18 @@ describe('delivering webhooks', () => {
     await stop();
   });
 
+  it('says of a test event that was not sent that too many names are being looked up', async () => {
+    const office = await openOffice();
+    const { id } = await office.register(url);
+    office.sender.send = () => Promise.resolve('withheld');
+    expect(await sendTestEvent(office.keeping, org, id)).to.deep.equal({
+      httpStatus: null,
+      error: 'too many host names are being looked up just now: try again in a minute',
+      body: null,
+      duration: 0,
+    });
+  });
+
   for (const [what, ask] of [
     ['a retry', (office, _, delivery) => retryDelivery(office.keeping, org, delivery)],
     ['an enabling', (office, id) => enableEndpoint(office.keeping, org, id, office.world.command())],
