@@ -42,6 +42,13 @@ describe('settings', () => {
       );
   });
 
+  it('are whole milliseconds, of which there is at least one', () => {
+    const { webhooks } = readSettings({ WEBHOOK_BACKOFF: '1m,333.33ms', WEBHOOK_TIMEOUT: '0.0015s' });
+    expect([webhooks.backoff, webhooks.timeout]).to.deep.equal([[60_000, 333], 2]);
+    for (const name of ['WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'DRAIN'])
+      expect(() => readSettings({ [name]: '0.4ms' })).to.throw(`${name} must be`);
+  });
+
   it('are told from variables that nearly have their names', () => {
     expect(misspelt({ MAX_CONNECTION: '5', PATH: '/bin', DATADIR: 'x' })).to.deep.equal([
       'there is no setting MAX_CONNECTION: MAX_CONNECTIONS was probably meant',
