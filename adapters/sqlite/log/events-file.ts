@@ -105,6 +105,7 @@ export const openEventsFile = async ({
         writer,
         notary,
         isNew: queries.headPosition() === 0n,
+        clock,
         onDamage,
       });
     if (thread !== undefined) opened.push(thread);

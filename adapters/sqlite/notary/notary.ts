@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { DamagedLog } from '../../../application/log/damaged-log.js';
 import { MissingEventKey } from '../../../domain/event-mac.js';
@@ -5,6 +6,8 @@ import type { Milliseconds } from '../../../domain/ids.js';
 import type { WitnessStatus } from '../../../application/log/witnesses.js';
 import type { LogTiles } from '../../../application/ports/log-tiles.js';
 import type { RawLog } from '../../../application/ports/raw-log.js';
+import type { Clock } from '../../../application/ports/system.js';
+import { untilAborted } from '../../../application/timing/until-aborted.js';
 import type { MasterKeys } from '../../../domain/webhook-signing.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { SharedLog } from '../log/log-reader.js';
@@ -37,67 +40,74 @@ export interface NotaryOptions {
   readonly onMissingKey?: (error: MissingEventKey) => void;
 }
 
+const restartAfter: Milliseconds = 1_000;
+
+interface NotaryThreadOptions {
+  readonly shared: SharedLog;
+  readonly writer: SqliteWriter;
+  readonly notary: NotaryOptions;
+  readonly isNew: boolean;
+  readonly clock: Clock;
+  readonly onDamage: (error: DamagedLog) => void;
+}
+
 /**
  * Runs the notary in a thread of low priority, and passes on its writes. It reads back every event that is in
- * the log at the start, and new ones as they come.
+ * the log at the start, and new ones as they come. If the thread ends by itself, another is started.
  */
 export class NotaryThread {
-  readonly #worker: Worker;
-  readonly #ended: Promise<void>;
-  readonly #writer: SqliteWriter;
+  readonly #start: NotaryStart;
+  readonly #closing = new AbortController();
+  readonly #running: Promise<void>;
+  #worker: Worker | null = null;
+  #pass: () => void = () => undefined;
   /** Resolves when every event of the start has been read back. Never resolves if one of them is damaged. */
-  readonly passed: Promise<void>;
+  readonly passed = new Promise<void>((resolve) => (this.#pass = resolve));
 
-  constructor({
-    shared,
-    writer,
-    notary,
-    isNew,
-    onDamage,
-  }: {
-    readonly shared: SharedLog;
-    readonly writer: SqliteWriter;
-    readonly notary: NotaryOptions;
-    readonly isNew: boolean;
-    readonly onDamage: (error: DamagedLog) => void;
-  }) {
-    const { thread, scrubEvery, elsewhere, onWitnesses, onError = () => undefined } = notary;
-    const signers = [...notary.signers];
+  constructor(private readonly options: NotaryThreadOptions) {
+    const { shared, notary, isNew, clock } = options;
+    const { scrubEvery, elsewhere } = notary;
     const eventKeys: NotaryStart['eventKeys'] = [...notary.eventKeys(isNew)];
-    const start: NotaryStart = { log: shared, signers, scrubEvery, elsewhere, eventKeys };
-    this.#writer = writer;
-    this.#worker = new Worker(thread, { workerData: start });
-    this.#worker.unref();
-    this.#ended = new Promise((resolve) => this.#worker.once('exit', () => resolve()));
-    this.#worker.on('error', (error) => onError(messageOf(error)));
-    this.passed = new Promise((resolve) => {
-      this.#worker.on('message', (message: FromNotary) => {
-        if (message.kind === 'write') this.#write(message.id, message.name, message.input);
-        else if (message.kind === 'scrubbed') resolve();
-        else if (message.kind === 'failed') onError(message.message);
-        else if (message.kind === 'witnesses') onWitnesses?.(message.all);
-        else if (message.kind === 'missing key')
-          notary.onMissingKey?.(new MissingEventKey(message.id, message.event));
-        else onDamage(new DamagedLog(message.position, message.reason));
-      });
-    });
+    this.#start = { log: shared, signers: [...notary.signers], scrubEvery, elsewhere, eventKeys };
+    const { signal } = this.#closing;
+    const onError = (error: unknown): void => notary.onError?.(messageOf(error));
+    this.#running = untilAborted({ clock, signal, pause: restartAfter, onError }, () => this.#run());
   }
 
   /** Ends the thread, which signs what it has notarized. */
   async close(): Promise<void> {
-    this.#post({ kind: 'stop' });
-    this.#worker.ref();
-    await this.#ended;
+    this.#closing.abort();
+    this.#worker?.postMessage({ kind: 'stop' } satisfies ToNotary);
+    this.#worker?.ref();
+    await this.#running;
   }
 
-  #write(id: number, name: TileOperation, input: unknown): void {
-    this.#writer.run(name, input as InputOf<TileOperation>).then(
-      (output) => this.#post({ kind: 'written', id, output }),
-      (error: unknown) => this.#post({ kind: 'unwritten', id, message: messageOf(error) }),
+  /** Runs a thread to its end. Rejects if it ends by itself. */
+  async #run(): Promise<void> {
+    const worker = new Worker(this.options.notary.thread, { workerData: this.#start });
+    this.#worker = worker;
+    worker.unref();
+    worker.on('message', (message: FromNotary) => this.#receive(message, worker));
+    await once(worker, 'exit');
+    if (!this.#closing.signal.aborted) throw new Error('its thread ended');
+  }
+
+  #receive(message: FromNotary, worker: Worker): void {
+    const { notary, onDamage } = this.options;
+    if (message.kind === 'write') this.#write(message.id, message.name, message.input, worker);
+    else if (message.kind === 'scrubbed') this.#pass();
+    else if (message.kind === 'failed') notary.onError?.(message.message);
+    else if (message.kind === 'witnesses') notary.onWitnesses?.(message.all);
+    else if (message.kind === 'missing key')
+      notary.onMissingKey?.(new MissingEventKey(message.id, message.event));
+    else onDamage(new DamagedLog(message.position, message.reason));
+  }
+
+  #write(id: number, name: TileOperation, input: unknown, worker: Worker): void {
+    const answer = (message: ToNotary): void => worker.postMessage(message);
+    this.options.writer.run(name, input as InputOf<TileOperation>).then(
+      (output) => answer({ kind: 'written', id, output }),
+      (error: unknown) => answer({ kind: 'unwritten', id, message: messageOf(error) }),
     );
-  }
-
-  #post(message: ToNotary): void {
-    this.#worker.postMessage(message);
   }
 }

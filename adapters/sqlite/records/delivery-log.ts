@@ -32,8 +32,7 @@ function* inRequests(deliveries: readonly NewDelivery[]): Generator<readonly New
     yield deliveries.slice(from, from + rowsPerRequest);
 }
 
-const forgetEndpoints = `
-  delete from delivery_targets where endpoint in (
+const forgetEndpoints = `delete from delivery_targets where endpoint in (
     select endpoint from delivery_targets where state = 'closed' and changedAt between 1 and ?1
       and not exists (select 1 from deliveries where deliveries.endpoint = delivery_targets.endpoint and status = 'pending') limit ?2)`;
 const forgetCounts =
