@@ -15,20 +15,6 @@ const allocatedIpv6: Network = [ipaddr.parse('2000::'), 3];
 const isIn = (address: Address, [network, bits]: Network): boolean =>
   address.kind() === network.kind() && address.match([network, bits]);
 
-/**
- * Parses CIDRs such as `10.0.0.0/8`; a single address counts as a network. Throws an Error that names the
- * first one that is malformed.
- */
-const parseNetworks = (cidrs: readonly string[]): readonly Network[] =>
-  cidrs.map((cidr) => {
-    const text = cidr.trim();
-    if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text);
-    if (!ipaddr.isValid(text) || (!text.includes(':') && !ipaddr.IPv4.isValidFourPartDecimal(text)))
-      throw new Error(`${text} is not a network such as 10.0.0.0/8`);
-    const address = ipaddr.parse(text);
-    return [address, address.kind() === 'ipv4' ? 32 : 128];
-  });
-
 const isPublic = (address: Address): boolean => {
   if (address.range() !== 'unicast' || metadataServices.some((network) => isIn(address, network)))
     return false;
@@ -36,12 +22,12 @@ const isPublic = (address: Address): boolean => {
 };
 
 /**
- * Allows public addresses and those of the allowed networks. An IPv4 address that is mapped into IPv6 counts
- * as that IPv4 address. Private, loopback, link-local, CGNAT, NAT64, 6to4, Teredo, documentation, multicast
- * and metadata addresses are not allowed. (decision 56: which URLs are accepted)
+ * Allows public addresses and those of the allowed networks (CIDRs). An IPv4 address that is mapped into IPv6
+ * counts as that IPv4 address. Private, loopback, link-local, CGNAT, NAT64, 6to4, Teredo, documentation,
+ * multicast and metadata addresses are not allowed. (decision 56: which URLs are accepted)
  */
 export const addressRule = (allowed: readonly string[]): AddressRule => {
-  const networks = parseNetworks(allowed);
+  const networks = allowed.map((cidr) => ipaddr.parseCIDR(cidr));
   return (text) => {
     const bare = text.replace(/%.*$/, '');
     if (!ipaddr.isValid(bare)) return false;
