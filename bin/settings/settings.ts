@@ -34,11 +34,15 @@ export const serverSettings = ['EVENTSTORE_URL', 'MONGODB_URL', 'RABBITMQ_URL'] 
 
 const units = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
+/** A century: an instant that much later is still one. */
+const maxDuration: Milliseconds = 36_525 * units.d;
+
 /** Reads a number followed by `ms`, `s`, `m`, `h` or `d`, rounded; undefined if it is anything else. */
 export const parseDuration = (text: string): Milliseconds | undefined => {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text.trim());
   const unit = match?.[2] as keyof typeof units | undefined;
-  return unit === undefined ? undefined : Math.round(Number(match?.[1]) * units[unit]);
+  const duration = unit === undefined ? NaN : Math.round(Number(match?.[1]) * units[unit]);
+  return duration <= maxDuration ? duration : undefined;
 };
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;

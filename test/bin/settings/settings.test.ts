@@ -46,7 +46,8 @@ describe('settings', () => {
     const { webhooks } = readSettings({ WEBHOOK_BACKOFF: '1m,333.33ms', WEBHOOK_TIMEOUT: '0.0015s' });
     expect([webhooks.backoff, webhooks.timeout]).to.deep.equal([[60_000, 333], 2]);
     for (const name of ['WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'DRAIN'])
-      expect(() => readSettings({ [name]: '0.4ms' })).to.throw(`${name} must be`);
+      for (const odd of ['0.4ms', '999999999d', `${'9'.repeat(400)}s`])
+        expect(() => readSettings({ [name]: odd })).to.throw(`${name} must be`);
   });
 
   it('are told from variables that nearly have their names', () => {
