@@ -1,6 +1,6 @@
 import { card, isFilledByPayer, owedBy } from './card.js';
 import { changeBy, ledger, type LedgerEvent, type Return } from './credits.js';
-import { parseEvent, type Actor, type RecordedEvent, type Slot } from './events.js';
+import { parseEvent, type Actor, type EventMetadata, type RecordedEvent, type Slot } from './events.js';
 import { categoryOf, idOf, type CommandId, type Instant, type Milliseconds } from './ids.js';
 import { OpenMoney, placeName } from './open-money.js';
 import { purchase } from './purchase.js';
@@ -77,8 +77,17 @@ const slotName = ({ card: code, revision, command }: Slot): string =>
 const returnName = (cause: Return): string =>
   'void' in cause ? slotName(cause.void) : placeName(cause.owed.card, cause.owed.revision);
 
-/** As much of an event as an answer shows of it. */
-type Seen = Pick<RecordedEvent, 'position' | 'metadata'>;
+/** As much of an event as an answer shows of it: there may be millions. */
+interface Seen extends Pick<RecordedEvent, 'stream' | 'revision' | 'position'> {
+  readonly metadata: Pick<EventMetadata, 'occurredAt' | 'actor'>;
+}
+
+const seen = ({ stream, revision, position, metadata: { occurredAt, actor } }: RecordedEvent): Seen => ({
+  stream,
+  revision,
+  position,
+  metadata: { occurredAt, actor },
+});
 
 interface Debt {
   readonly amount: number;
@@ -101,7 +110,7 @@ class StreamFacts {
     if (category === 'card') this.#card(event);
     if (category === 'purchase') {
       const { amount, reference } = parseEvent(purchase, event).data;
-      this.orders.set(idOf(event.stream), { amount, reference, event });
+      this.orders.set(idOf(event.stream), { amount, reference, event: seen(event) });
     }
   }
 
@@ -112,7 +121,7 @@ class StreamFacts {
     const amount = owedBy(parseEvent(card, event));
     const why =
       event.type === 'CardCancelled' ? 'cancelled' : event.type === 'CardFailed' ? 'failed' : 'held';
-    if (amount > 0) this.debts.set(placeName(code, event.revision), { amount, why, event });
+    if (amount > 0) this.debts.set(placeName(code, event.revision), { amount, why, event: seen(event) });
   }
 
   /** Whether the command that paid for a slot has filled it. */
@@ -122,7 +131,7 @@ class StreamFacts {
 }
 
 interface RecordedMovement {
-  readonly stored: RecordedEvent;
+  readonly stored: Seen;
   readonly event: LedgerEvent;
 }
 
@@ -285,7 +294,7 @@ export class Books {
     this.#money.observe(stored);
     if (categoryOf(stored.stream) !== 'credits') return this.#facts.observe(stored);
     const event = parseEvent(ledger, stored);
-    const movement = { stored, event };
+    const movement = { stored: seen(stored), event };
     this.#movements.push(movement);
     const name = nameOf(event);
     if (!this.#named.has(name)) this.#named.set(name, movement);

@@ -243,8 +243,8 @@ export interface NewPassword {
 }
 
 /**
- * Sets the password of an account, and ends its sessions but for one. Returns the new epoch. Throws
- * `invalid_transition`.
+ * Sets the password of an account, and ends its links and its sessions but for one. Returns the new epoch.
+ * Throws `invalid_transition`.
  */
 export const setPassword = async (
   deps: PeopleDeps,
@@ -259,6 +259,7 @@ export const setPassword = async (
     (since === null ? await addCredential(deps, id, mailbox, hash) : null);
   if (epoch === null) throw changedMeanwhile();
   await deps.sessions.endAll(id, session, epoch);
+  await deps.signInRecords.removeAllOf('link', id, null);
   return { account: id, epoch };
 };
 

@@ -4,6 +4,7 @@ import { DomainError } from '../../domain/errors.js';
 import { parseEvent, type RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { organization } from '../../domain/organization.js';
+import { larger } from '../log/positions.js';
 import { execute, positionOf } from '../writing/execute.js';
 import type { Payments, PaymentResult } from '../money/payments.js';
 import { decideFor, type SeenOrganization } from '../organizations/organizations.js';
@@ -237,7 +238,8 @@ const finish = async (
     copy === null || isComplete
       ? null
       : await execute(deps, organization, org, command, copy.save).catch(() => null);
-  await Promise.all([completed, readYourWrites.afterWrite(copied?.position ?? position)]);
+  const shown = larger(copied?.position ?? position, position);
+  await Promise.all([completed, readYourWrites.afterWrite(shown)]);
   return { code, event, replay: false };
 };
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ContactDetails } from '../../domain/contact.js';
-import { capture, DomainError, refusalLine } from '../../domain/errors.js';
+import { capture, DomainError } from '../../domain/errors.js';
 import { Actor } from '../../domain/events.js';
 import { derivedUuid, Instant, OrganizationId, type Milliseconds, type Uuid } from '../../domain/ids.js';
 import type { Initiator } from '../writing/commands.js';
@@ -20,6 +20,7 @@ import {
   type StoredRow,
   type WaitingRow,
   type WaitingRowsDeps,
+  reasonOf,
 } from './waiting-rows.js';
 
 export interface ImportDeps extends WaitingRowsDeps {
@@ -123,7 +124,7 @@ const waitingRow = (row: FileRow, readContact: ReadContact): WaitingRow => {
   if ('problem' in row) return { line, problem: row.problem };
   const sent = { ...row.contact };
   const read = capture(() => readContact(sent));
-  if ('refusal' in read) return { line, problem: refusalLine(read.refusal) };
+  if ('refusal' in read) return { line, problem: reasonOf(read.refusal) };
   const { birthday, workAnniversary, externalId } = read.value;
   if (externalId === null) return { line, problem: 'it has no external_id' };
   return { line, externalId, contact: { ...sent, birthday, work_anniversary: workAnniversary } };

@@ -1,5 +1,5 @@
 import { contact, contactIdOf, importContact, type ContactDetails } from '../../domain/contact.js';
-import { capture, DomainError, refusalLine } from '../../domain/errors.js';
+import { capture, DomainError } from '../../domain/errors.js';
 import type { Command } from '../../domain/events.js';
 import {
   CommandId,
@@ -37,6 +37,7 @@ import {
   removeUpload,
   type Upload,
   type WaitingRow,
+  reasonOf,
 } from './waiting-rows.js';
 
 type SentContact = Readonly<Record<string, unknown>>;
@@ -166,7 +167,7 @@ const savePart = async (
     rows: inTurns(deps, rows.map(asFileRow)),
     save: async ({ contact: sent }, line) => {
       const read = capture(() => deps.readContact(sent));
-      if ('refusal' in read) return refused(refusalLine(read.refusal));
+      if ('refusal' in read) return refused(reasonOf(read.refusal));
       const { externalId } = read.value;
       if (externalId === null) return refused('it has no external_id');
       const commandAt = (number: number): Command => commandOf(deps, work, number);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { derivedUuid, Instant, OrganizationId, type Milliseconds, type Uuid } from '../../domain/ids.js';
+import { refusalLine, type Refusal } from '../../domain/errors.js';
 import { givingWay } from '../timing/next-turn.js';
 import type { KeyRing } from '../personal/key-ring.js';
 import { openText, sealNext } from '../personal/personal.js';
@@ -25,6 +26,9 @@ const Upload = z.object({
   at: Instant,
 });
 export type Upload = z.infer<typeof Upload> & { readonly id: string };
+
+/** Why a row is refused, without what it quotes: an erasure doesn't find it among reasons that are kept. */
+export const reasonOf = (refusal: Refusal): string => refusalLine(refusal).replaceAll(/, not `[^`]*`/g, '');
 
 /** A row without a contact, and why it has none. */
 const BadRow = z.object({ line: z.int(), problem: z.string() });

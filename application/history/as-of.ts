@@ -7,6 +7,7 @@ import { assertChained } from '../log/chained.js';
 import type { EventStore } from '../ports/event-store.js';
 import { pagesOf, type ReadModels } from '../ports/read-models.js';
 import { mapLimited } from '../timing/limit-concurrency.js';
+import { nextTurn } from '../timing/next-turn.js';
 import { streamPages } from '../writing/stream-pages.js';
 import { foldDocument } from '../projecting/up-to-date.js';
 
@@ -181,10 +182,13 @@ export const listAt = async <Document>(
 ): Promise<readonly Past<Document>[]> => {
   const found: Past<Document>[] = [];
   const query = { org, limit: pageSize, before };
-  for await (const rows of pagesOf(readModels, projection, query, async () => undefined)) {
-    const pasts = await mapLimited(atOnce, rows, ({ key }) =>
-      documentAt(store, projection, streamName(projection.category, key), moment),
-    );
+  const wasThere = ({ created }: { readonly created: bigint }): boolean =>
+    moment.position === null || created <= moment.position;
+  for await (const rows of pagesOf(readModels, projection, query, nextTurn)) {
+    const pasts = await mapLimited(atOnce, rows.filter(wasThere), async ({ key }) => {
+      await nextTurn();
+      return documentAt(store, projection, streamName(projection.category, key), moment);
+    });
     found.push(...pasts.filter((past) => past !== null).filter(({ was }) => isListed(was)));
     if (found.length >= limit) break;
   }

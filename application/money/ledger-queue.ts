@@ -2,7 +2,7 @@ import { ledger, type Ledger, type LedgerEvent } from '../../domain/credits.js';
 import { capture } from '../../domain/errors.js';
 import { parseEvent, type Command, type RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds, OrganizationId, StreamName, Uuid } from '../../domain/ids.js';
-import { positionOf, type WriteDeps } from '../writing/execute.js';
+import { positionOf, positionOfLast, type WriteDeps } from '../writing/execute.js';
 import { LazyLru } from '../memory/lazy-lru.js';
 import { OutcomeUnknown } from '../writing/outcome.js';
 import type { StreamWrite, WriteOutcome } from '../ports/event-store.js';
@@ -99,7 +99,10 @@ export class LedgerQueue {
    */
   constructor(
     private readonly deps: WriteDeps,
-    private readonly options: { readonly savesCalls: boolean },
+    private readonly options: {
+      readonly savesCalls: boolean;
+      readonly readYourWrites: { afterWrite(position: bigint): Promise<void> };
+    },
   ) {}
 
   /**
@@ -180,10 +183,17 @@ export class LedgerQueue {
       const at = await this.#look(org, left);
       left = left.filter(({ open }) => open.length > 0);
       const { prepared, refused } = prepare(at.state, left);
-      for (const { transfer, refusal } of refused) transfer.reject(refusal);
+      for (const each of refused) void this.#refuse(at, each);
       left = prepared.length === 0 ? [] : await this.#append(at, prepared);
       return left.length === 0 ? 'settled' : null;
     });
+  }
+
+  /** A refusal tells the balance, too: reads show it then. */
+  async #refuse(at: Loaded<Ledger>, { transfer, refusal }: RefusedTransfer): Promise<void> {
+    const position = await positionOfLast(this.deps, at).catch(() => null);
+    if (position !== null) await this.options.readYourWrites.afterWrite(position);
+    transfer.reject(refusal);
   }
 
   /**

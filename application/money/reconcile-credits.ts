@@ -11,7 +11,7 @@ import {
 } from '../../domain/ids.js';
 import { Books, type Reconciliation } from '../../domain/reconciliation.js';
 import { organizationOf, type AdministrationDeps } from '../organizations/administer.js';
-import { isBy, streamAt, type Moment } from '../history/as-of.js';
+import { isBy, pagesAt, streamAt, type Moment } from '../history/as-of.js';
 import { givingWay } from '../timing/next-turn.js';
 import type { Payments } from './payments.js';
 
@@ -53,20 +53,23 @@ export const reconcileCredits = async (
   const ordered = await payments.openOrders(org);
   // An order that was open at the end may have been brought since: then a later movement names it.
   const now = { position: (await store.head()).position, at: clock.instant() };
-  const all = await streamAt(store, ledgerStream(org), now);
-  const movements = all.slice(0, lastRevisionBy(end, all) + 1);
-  const brought = all.slice(movements.length).flatMap((event) => streamOf(event) ?? []);
-  const streams = new Set([
-    ...movements.flatMap((event) => streamOf(event) ?? []),
-    ...brought.filter((stream) => categoryOf(stream) === 'purchase'),
-    ...ordered,
-  ]);
+  const streams = new Set(ordered);
   const books = new Books();
   const giveWay = givingWay(clock);
-  for (const movement of movements) {
-    books.observe(movement);
-    await giveWay();
-  }
+  let after = -1;
+  let last: RecordedEvent | null = null;
+  let isOver = false;
+  for await (const page of pagesAt(store, ledgerStream(org), now))
+    for (const movement of page) {
+      const stream = streamOf(movement);
+      isOver ||= !isBy(end, movement);
+      if (stream !== null && (!isOver || categoryOf(stream) === 'purchase')) streams.add(stream);
+      if (isOver) continue;
+      books.observe(movement);
+      if (from !== null && isBy(from, movement) && after === movement.revision - 1) after = movement.revision;
+      last = movement;
+      await giveWay();
+    }
   const others = [...streams];
   while (others.length > 0) {
     const read = others.splice(-atOnce).map((stream) => streamAt(store, stream, end));
@@ -74,8 +77,8 @@ export const reconcileCredits = async (
     await giveWay();
   }
   const steps = books.addUp({
-    after: from === null ? -1 : lastRevisionBy(from, movements),
-    until: end.at ?? movements.at(-1)?.metadata.occurredAt ?? clock.instant(),
+    after,
+    until: end.at ?? last?.metadata.occurredAt ?? clock.instant(),
     mayBeOpenFor: reconcileAfter + closeTimeout,
   });
   for (;;) {
@@ -83,9 +86,4 @@ export const reconcileCredits = async (
     if (step.done === true) return step.value;
     await giveWay();
   }
-};
-
-const lastRevisionBy = (moment: Moment, movements: readonly RecordedEvent[]): number => {
-  const later = movements.findIndex((event) => !isBy(moment, event));
-  return (later === -1 ? movements.length : later) - 1;
 };

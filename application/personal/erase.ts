@@ -60,6 +60,7 @@ export const erasePersonal = async (
   await organizationOf(deps, org);
   const codes = texts.map(codeOf);
   const own = new Set<string>();
+  const giveWay = givingWay(deps.clock);
   for (const code of codes) {
     const { state } = await deps.streams.load(card, code);
     if (!('order' in state) || state.order.org !== org)
@@ -68,16 +69,23 @@ export const erasePersonal = async (
     erase(reason)(state);
     const { id, slug, front } = state.order.design;
     if (withDesigns && slug === null && front !== null) own.add(id);
+    await giveWay();
   }
   const contactIds = ids.map((id) => id.toLowerCase());
-  for (const id of contactIds) await assertContact(deps, org, id);
+  for (const id of contactIds) {
+    await assertContact(deps, org, id);
+    await giveWay();
+  }
   const designs = await withoutOthers(deps, org, new Set(codes), own);
-  for (const code of codes)
+  for (const code of codes) {
     await changeCard(deps, { code, org }, newCommand(deps, initiator, org), erase(reason));
+    await giveWay();
+  }
   for (const id of contactIds) {
     const command = newCommand(deps, initiator, org);
     const { position } = await execute(deps, contact, id, command, eraseContact(reason, command.at));
     if (position !== null) await deps.readYourWrites.afterWrite(position);
+    await giveWay();
   }
   for (const id of designs) await erasePicture(deps, initiator, org, id);
   return { cards: codes, contacts: contactIds, designs };
@@ -120,24 +128,34 @@ async function* documentsOf<Document>(
     for (const { document } of rows) yield document;
 }
 
-const filtered = async <Document>(
+/** As many as one erasure takes. */
+export const maxSubjects = 1_000;
+
+/** The first of them, up to one more than are shown. */
+const firstOf = async <Document>(
   documents: AsyncIterable<Document>,
   fits: (document: Document) => boolean,
 ): Promise<readonly Document[]> => {
   const found: Document[] = [];
-  for await (const document of documents) if (fits(document)) found.push(document);
+  for await (const document of documents) if (fits(document) && found.push(document) > maxSubjects) break;
   return found;
 };
 
 /**
- * The cards and contacts of an organization with this name, ZIP code and e-mail address: a person decides
- * which of them belong to whom. Looks at every one. Throws `not_found`, ReadModelsUnavailable.
+ * The cards and contacts of an organization with this name, ZIP code and e-mail address, the newest
+ * `maxSubjects` of each: a person decides which of them belong to whom. Looks at every one until then. Throws
+ * `not_found`, ReadModelsUnavailable.
  */
 export const findSubjects = async (
   deps: EraseDeps,
   org: OrganizationId,
   { name, zip, email }: SubjectQuery,
-): Promise<{ readonly cards: readonly CardDocument[]; readonly contacts: readonly ContactDocument[] }> => {
+): Promise<{
+  readonly cards: readonly CardDocument[];
+  readonly contacts: readonly ContactDocument[];
+  /** Whether there are more. */
+  readonly more: boolean;
+}> => {
   await organizationOf(deps, org);
   const isIt = (wanted: string | null, is: string | null | undefined): boolean =>
     wanted === null || (is !== null && is !== undefined && foldName(is).includes(foldName(wanted)));
@@ -147,8 +165,11 @@ export const findSubjects = async (
     email === null && isIt(name, recipient?.name) && begins(zip, recipient?.zip);
   const fitsContact = ({ details }: ContactDocument): boolean =>
     isIt(name, details?.name) && begins(zip, details?.address.zip) && isIt(email, details?.email);
+  const ofCards = await firstOf(documentsOf(deps, cards, org), fitsCard);
+  const ofContacts = await firstOf(documentsOf(deps, contacts, org), fitsContact);
   return {
-    cards: await filtered(documentsOf(deps, cards, org), fitsCard),
-    contacts: await filtered(documentsOf(deps, contacts, org), fitsContact),
+    cards: ofCards.slice(0, maxSubjects),
+    contacts: ofContacts.slice(0, maxSubjects),
+    more: ofCards.length > maxSubjects || ofContacts.length > maxSubjects,
   };
 };

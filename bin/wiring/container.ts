@@ -91,7 +91,7 @@ const buildGraph = (context: ProcessContext) => {
     sign: engine.eventMacs.sign,
   });
   const writing = { store, streams, clock, entropy };
-  const ledgers = new LedgerQueue(writing, { savesCalls: engine.hasServers });
+  const ledgers = new LedgerQueue(writing, { savesCalls: engine.hasServers, readYourWrites });
   const organizations = !engine.hasServers
     ? organizationsOf(streams)
     : new RememberedOrganizations(streams, engine.readModels, readYourWrites, clock);

@@ -13,6 +13,7 @@ import { aCard } from './a-card.js';
 import { besidePulse, caughtUp, startProduction, startService, type StartedService } from './processes.js';
 import { atMost, type Figure } from './report.js';
 import { seededCode } from './seed.js';
+import { nothingProjected } from '../support/fixtures/world.js';
 
 const longest = 50;
 
@@ -73,7 +74,10 @@ export const measureFirstMovement = async (movements: number): Promise<Figure[]>
   const store = new EventStoreDbEventStore({ url: log.url, clock, entropy });
   try {
     const streams = new Streams(store, unsealed);
-    const ledgers = new LedgerQueue({ store, streams, clock, entropy }, { savesCalls: true });
+    const ledgers = new LedgerQueue(
+      { store, streams, clock, entropy },
+      { savesCalls: true, readYourWrites: nothingProjected },
+    );
     const newcomer = OrganizationId.parse(derivedUuid('bench newcomer'));
     const commandOf = (org: OrganizationId): Command =>
       newCommand({ clock, entropy }, { actor: { kind: 'system', id: 'bench' }, requestId: null }, org);

@@ -88,7 +88,7 @@ export const seed = async (
     const writing = { store, streams, clock, entropy };
     const office: AdministrationDeps = {
       ...writing,
-      ledgers: new LedgerQueue(writing, { savesCalls: false }),
+      ledgers: new LedgerQueue(writing, { savesCalls: false, readYourWrites: nothingProjected }),
       readYourWrites: nothingProjected,
       authenticator: new Authenticator(streams, clock, new MemoryKeyUses(), new Suspensions(streams, clock)),
     };

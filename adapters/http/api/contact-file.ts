@@ -120,9 +120,7 @@ const rounded = /^\d(?:[.,]?\d*E\+|[.,]\d+E)\d+$/i;
 /** How a spreadsheet has spoiled a text; null if it has not. */
 const spoiledIn = (heading: string, text: string): string | null => {
   if (spreadsheetError.test(text)) return `a spreadsheet has an error in place of its ${heading}: ${text}`;
-  return rounded.test(text)
-    ? `a spreadsheet has rounded its ${heading}: ${text}. Keep that column as text`
-    : null;
+  return rounded.test(text) ? `a spreadsheet has rounded its ${heading}. Keep that column as text` : null;
 };
 
 const isMailbox = (text: string): boolean =>

@@ -1,6 +1,11 @@
 import { z } from 'zod';
 import { readLine } from '../../../domain/text.js';
-import { erasePersonal, findSubjects, type EraseDeps } from '../../../application/personal/erase.js';
+import {
+  erasePersonal,
+  findSubjects,
+  maxSubjects,
+  type EraseDeps,
+} from '../../../application/personal/erase.js';
 import { optional, optionalText, reasonFacts, text } from '../schema/fields.js';
 import { cardCode, examples, idOf, shownAddress, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
@@ -8,10 +13,8 @@ import { byOperator, privacyAccess, operatorRoute } from './route.js';
 import { instant, timestamp } from '../api/responses.js';
 import type { Route } from '../server/route.js';
 
-const maxAtOnce = 1_000;
-
 const words = (description: string, example: string) => ({ description, examples: [[example]] });
-const some = optional(z.array(z.string()).max(maxAtOnce));
+const some = optional(z.array(z.string()).max(maxSubjects));
 const erasure = z.object({
   cards: some.meta(words('Codes of posted, cancelled or failed cards.', examples.card)),
   contacts: some.meta(words('Ids of contacts.', examples.uuid)),
@@ -49,7 +52,7 @@ const person = {
 const subjects = z.object({
   cards: z
     .array(z.object({ id: cardCode, status: shownText('Where the card is.', 'posted'), ...person }))
-    .describe('Cards to that person, newest first.'),
+    .describe(`Cards to that person, newest first: at most ${maxSubjects}.`),
   contacts: z
     .array(
       z.object({
@@ -58,7 +61,11 @@ const subjects = z.object({
         ...person,
       }),
     )
-    .describe('Contacts of that person, newest first.'),
+    .describe(`Contacts of that person, newest first: at most ${maxSubjects}.`),
+  more: z.boolean().meta({
+    description: 'Whether there are more: ask again with more of the name, or once these are erased.',
+    examples: [false],
+  }),
 });
 
 /** For the operator: finding a person's data, and erasing it. (docs/operations.md#erase-personal-data) */
@@ -100,6 +107,7 @@ export const erasureRoutes = (deps: EraseDeps): readonly Route[] => [
             email: details?.email ?? null,
             created_at: timestamp(createdAt),
           })),
+          more: found.more,
         },
       };
     },

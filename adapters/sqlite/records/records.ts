@@ -26,7 +26,7 @@ const isCurrent = '(ends is null or ends > ?)';
 const add = `
   insert into sign_in_records (kind, id, owner, data, ends, version) values (?, ?, ?, ?, ?, 0)
   on conflict (kind, id) do update
-    set owner = excluded.owner, data = excluded.data, ends = excluded.ends, version = version + 1
+    set owner = excluded.owner, data = excluded.data, ends = excluded.ends, version = 0
     where ends <= ?`;
 const change = `
   update sign_in_records set data = ?, ends = ?, version = version + 1

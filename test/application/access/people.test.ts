@@ -17,6 +17,7 @@ import {
   type NewPassword,
 } from '../../../application/access/people.js';
 import { membershipsOf, roleIn } from '../../../application/access/roles.js';
+import { findLink, issueLink } from '../../../application/access/sign-in-links.js';
 import { accountWith, triesPerMinute } from '../../../application/access/sign-in.js';
 import { mailboxIdOf } from '../../../domain/account.js';
 import { foldEmail } from '../../../domain/email.js';
@@ -356,15 +357,17 @@ describe('people', () => {
     expect(recorded.at(-1)?.type).to.equal('PasswordChanged');
   });
 
-  it('who change their password end their other sessions, and those that the old one opens meanwhile', async () => {
+  it('who change their password end their other sessions and links, and those that the old one opens meanwhile', async () => {
     const people = await makePeople();
     const id = await addMember(people, org, ada, 'a long password');
     const before = await accountWith(people, ada.email, 'a long password', stranger);
     const open = () => people.sessions.open(id, 'a', before?.epoch);
     const [mine, other] = [await open(), await open()];
     const session = await people.sessions.use(mine);
+    const link = await issueLink(people, 'reset', id);
     const next = await passwordFor(people, id, 'a better password', before?.epoch ?? null);
     await setPassword(people, { requestId: 'req_8' }, next, session);
+    expect(await findLink(people, link.token)).to.equal(null);
     const late = await open();
     const used = await Promise.all([mine, other, late].map((token) => people.sessions.use(token)));
     expect(used.map(Boolean)).to.deep.equal([true, false, false]);

@@ -208,6 +208,25 @@ for (const atomic of [true, false]) {
       expect(await balanceOf(world)).to.equal(5);
     });
 
+    it('is answered once reads show the card, though its copy was made by another send before', async () => {
+      const world = await makeWorld({ atomic, credits: 10 });
+      const waited: bigint[] = [];
+      const afterWrite = (position: bigint) => {
+        waited.push(position);
+        return Promise.resolve();
+      };
+      const deps = { ...world, readYourWrites: { ...world.readYourWrites, afterWrite } };
+      await Promise.all(
+        Array.from({ length: 5 }, () =>
+          sendCard(deps, sendRequest(world, { designId: { value: 'card:thank-you' } })),
+        ),
+      );
+      const made = (await world.store.readLog(0n, 1000)).filter(({ type }) => type === 'CardScheduled');
+      expect(made).to.have.length(5);
+      const later = waited.toSorted((a, b) => Number(a - b));
+      made.forEach(({ position }, index) => expect(Number(later[index])).to.be.at.least(Number(position)));
+    });
+
     it('records the front that its design has, whatever the collection shows later', async () => {
       const world = await makeWorld({ atomic, credits: 10 });
       const send = async (designId: string | null) => {

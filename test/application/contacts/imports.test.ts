@@ -44,6 +44,7 @@ async function* from<T>(items: readonly T[]): AsyncGenerator<T> {
 }
 
 const unread = {};
+const address = { line1: '1 Main St', city: 'Springfield', state: 'IL', zip: '62701' };
 
 const start = async () => {
   const world = await makeWorld({ atomic: true });
@@ -294,14 +295,18 @@ describe('an import of contacts', () => {
     const { world, deps, begin, uploadOf, copyOf } = await start();
     const born = { external_id: 'c-1', name: 'Ann', birthday: '1987-05-06' };
     const wrong = { external_id: 'c-2', name: 'Boudicca', birthday: '1986-13-41' };
+    const shifted = { external_id: 'c-3', name: 'Cy', address: { ...address, state: 'Camulodunum 12' } };
     const id = await begin([
       { line: 2, bytes: 2, externalId: 'c-1', contact: born },
       { line: 3, bytes: 3, externalId: 'c-2', contact: wrong },
+      { line: 4, bytes: 4, externalId: 'c-3', contact: shifted },
     ]);
     const upload = await uploadOf(id);
     const kept = JSON.stringify(await deps.importRecords.listOf('import-part', upload));
     expect(kept).to.include('invalid_');
-    for (const word of ['c-1', 'Ann', '05-06', '1986', 'Boudicca']) expect(kept).to.not.include(word);
+    expect(kept).to.include('The state must be');
+    for (const word of ['c-1', 'Ann', '05-06', '1986', 'Boudicca', 'Camulodunum'])
+      expect(kept).to.not.include(word);
     const copy = await copyOf(upload);
     expect(JSON.stringify(await copy()))
       .to.include('Ann')

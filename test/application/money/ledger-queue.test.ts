@@ -25,6 +25,7 @@ import {
   org,
   sendRequest,
   type World,
+  nothingProjected,
 } from '../../support/fixtures/world.js';
 import type { Fate } from '../../support/memory/event-store.js';
 
@@ -258,10 +259,28 @@ describe('moving credits', () => {
     };
     const movement = spending(world, 1);
     expect(
-      await all(world, [new LedgerQueue({ ...world, store: crowded }, { savesCalls: true }).move(movement)]),
+      await all(world, [
+        new LedgerQueue(
+          { ...world, store: crowded },
+          { savesCalls: true, readYourWrites: nothingProjected },
+        ).move(movement),
+      ]),
     ).to.deep.equal([TooContended.name]);
     racing = false;
     expect((await causesInOrder(world)).includes(movement.command.id)).to.equal(false);
+  });
+
+  it('refuses once reads show the balance that the refusal is for', async () => {
+    const world = await makeWorld({ atomic: false, credits: 1 });
+    await world.ledgers.move(spending(world, 1));
+    const waited: bigint[] = [];
+    const afterWrite = (position: bigint) => {
+      waited.push(position);
+      return Promise.resolve();
+    };
+    const ledgers = new LedgerQueue(world, { savesCalls: true, readYourWrites: { afterWrite } });
+    expect(await all(world, [ledgers.move(spending(world, 1))])).to.deep.equal(['no_credits']);
+    expect(waited).to.deep.equal([(await world.store.head()).position]);
   });
 
   it('takes what another command did to the card for no commit of its own after a lost response', async () => {
