@@ -144,7 +144,7 @@ const showCopy = ({ show }: VerbContext, done: BackedUp, text: string): void =>
 const commands = [
   longVerb(
     'backup <to>',
-    'Back up DATA_DIR, or the records in MongoDB, with the secret files to a new folder, even while the service runs; to *.db: only the events; on servers to *.keys: only the keys of personal data',
+    'Back up DATA_DIR, or the records in MongoDB, with the secret files to a new folder, even while the service runs; to *.db: only the events; on servers to *.keys: only the keys of personal data and the pictures',
     [],
     async (context) => {
       const { argument: path } = context.input;

@@ -19,7 +19,8 @@ const kept = [
   'personal_key_state', 'personal_key_uses', 'personal_keys',
 ]; // prettier-ignore
 
-const isOfKeys = (name: string): boolean => name.startsWith('personal_key');
+/** Events that are written after a copy may need newer ones: `onlyKeys` copies them once more. */
+const isForLaterEvents = (name: string): boolean => /^(?:personal_key|artwork\.)/.test(name);
 /** Without the extension of its file. */
 const markName = 'personal_key_state';
 const extension = '.bson';
@@ -35,7 +36,7 @@ export const dumpRecords = async (
   { onlyKeys }: { readonly onlyKeys: boolean },
 ): Promise<readonly string[]> => {
   const there = new Set(await database.collectionNames(''));
-  const names = kept.filter((name) => there.has(name) && (!onlyKeys || isOfKeys(name)));
+  const names = kept.filter((name) => there.has(name) && (!onlyKeys || isForLaterEvents(name)));
   const files: string[] = [];
   for (const name of names) {
     const path = join(folder, `${name}${extension}`);

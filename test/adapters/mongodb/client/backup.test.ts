@@ -123,6 +123,22 @@ describeWithEngines(['MONGODB_URL'], 'a copy of what lies in MongoDB', (url) => 
     }
   });
 
+  it('has, beside the keys alone, pictures that were saved since the records were copied', async () => {
+    const { database, end } = freshDatabase(url);
+    const folder = mkdtempSync(join(tmpdir(), 'cards-'));
+    try {
+      for (const name of named) await database.collection(name).insertOne({ name });
+      expect(await dumpRecords(database, folder, { onlyKeys: true })).to.deep.equal(
+        ['artwork.files', 'artwork.chunks', 'personal_key_state', 'personal_key_uses', 'personal_keys'].map(
+          (name) => `${name}.bson`,
+        ),
+      );
+    } finally {
+      rmSync(folder, { recursive: true });
+      await end();
+    }
+  });
+
   it('holds the fronts of cards, which come back with every byte', async () => {
     const [from, to] = [freshDatabase(url), freshDatabase(url)];
     const folder = mkdtempSync(join(tmpdir(), 'cards-'));
