@@ -2,13 +2,14 @@ import { hash as digestOf } from 'node:crypto';
 import type { ArtworkDigest } from '../../domain/artwork.js';
 import type { Order } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
-import { DomainError } from '../../domain/errors.js';
+import { DomainError, insteadOf } from '../../domain/errors.js';
 import type { LocalDate } from '../../domain/ids.js';
 import { whyHeld } from '../../domain/organization.js';
 import { addressLines } from '../../domain/recipient.js';
 import { cards, type CardDocument } from '../../projections/cards.js';
+import { DamagedStream } from '../log/chained.js';
 import { organizationOf } from '../organizations/administer.js';
-import type { Artwork } from '../ports/artwork.js';
+import { ArtworkUnavailable, type Artwork } from '../ports/artwork.js';
 import type { ReadModels } from '../ports/read-models.js';
 import type { Sheet } from '../ports/sheet-printer.js';
 import { nextTurn } from '../timing/next-turn.js';
@@ -64,7 +65,7 @@ export interface Printable {
   readonly whyHeld: string | null;
 }
 
-/** Null if the message or the address was erased. Throws `card_not_found`. */
+/** Null if the message or the address was erased or can't be read. Throws `card_not_found`, DamagedStream. */
 export const printable = async (deps: PrintDeps, code: CardCode): Promise<Printable | null> => {
   const { card, message, org, order } = await readOrderPage(deps, code, { withRecovered: false });
   if (card.recipient === null || message === null) return null;
@@ -75,54 +76,78 @@ export const printable = async (deps: PrintDeps, code: CardCode): Promise<Printa
   return { card, code, message, lines, design, designName, whyHeld: whyHeld(owner, design.id) };
 };
 
-/** The cards of a part of the run that are queued now, by their fronts. */
-export const printables = async (deps: PrintDeps, { codes }: PartOfRun): Promise<readonly Printable[]> => {
+/** A card that is not printed, and why. */
+export type LeftOut = Extract<Sheet, { part: 'none' }>;
+
+const leftOut = (code: CardCode, design: string, why: string): LeftOut => ({
+  part: 'none',
+  code,
+  design,
+  problem: `Not printed: ${why}`,
+});
+
+/** The cards of a part of the run that are queued now, by their fronts, then those that can't be read. */
+export const printables = async (
+  deps: PrintDeps,
+  { codes }: PartOfRun,
+): Promise<readonly (Printable | LeftOut)[]> => {
   const found: Printable[] = [];
+  const unreadable: LeftOut[] = [];
   for (const code of codes) {
-    const each = await printable(deps, code);
-    if (each?.card.status === 'queued' && each.whyHeld === null) found.push(each);
+    const each = await printable(deps, code).catch(insteadOf(DamagedStream, null));
+    if (each === null) unreadable.push(leftOut(code, '', "its message or address can't be read"));
+    else if (each.card.status === 'queued' && each.whyHeld === null) found.push(each);
     await nextTurn();
   }
-  return found.toSorted((a, b) => groupOf(a).localeCompare(groupOf(b)));
+  return [...found.toSorted((a, b) => groupOf(a).localeCompare(groupOf(b))), ...unreadable];
 };
 
 /** Copies of a card of the collection have one front. */
 const groupOf = ({ design: { front, id } }: Printable): string => front ?? id;
 
-const problemOf = (front: ArtworkDigest | null, picture: Buffer | null): string | null => {
+/** Says what is wrong with a picture (undefined: it can't be read). */
+const problemOf = (front: ArtworkDigest | null, picture: Buffer | null | undefined): string | null => {
+  if (picture === undefined) return "its picture can't be read";
   if (front === null || (picture !== null && digestOf('sha256', picture) === front)) return null;
-  return `Not printed: its picture is ${picture === null ? 'missing' : 'not the one that was saved'}`;
+  return `its picture is ${picture === null ? 'missing' : 'not the one that was saved'}`;
 };
 
 /**
  * All fronts, then all insides, then all envelopes, each in the order of the cards; last, a sheet for each
- * card that is left out, because its front is not there as it was recorded.
+ * card that is left out, because it can't be read, or its front is not there as it was recorded.
  */
 export async function* sheetsOf(
   { artwork }: { readonly artwork: Pick<Artwork, 'get'> },
-  found: readonly Printable[],
+  found: readonly (Printable | LeftOut)[],
 ): AsyncGenerator<Sheet> {
   const printed: Printable[] = [];
-  const leftOut: Sheet[] = [];
+  const notes: LeftOut[] = [];
   let last = '';
   let problem: string | null = null;
   for (const each of found) {
+    if ('problem' in each) {
+      notes.push(each);
+      continue;
+    }
     const { code, design, designName } = each;
     let shown = {};
     if (groupOf(each) !== last) {
       last = groupOf(each);
-      const picture = design.front === null ? null : await artwork.get(design.front, 'master');
+      const picture =
+        design.front === null
+          ? null
+          : await artwork.get(design.front, 'master').catch(insteadOf(ArtworkUnavailable, undefined));
       problem = problemOf(design.front, picture);
       shown = { picture };
     }
     if (problem === null) {
       printed.push(each);
       yield { part: 'front', code, design: designName, ...shown };
-    } else leftOut.push({ part: 'none', code, design: designName, problem });
+    } else notes.push(leftOut(code, designName, problem));
   }
   for (const { code, card, message, lines: address } of printed)
     yield { part: 'inside', code, hand: card.handwriting, message, address };
   for (const { code, card, lines } of printed)
     yield { part: 'envelope', code, hand: card.handwriting, lines };
-  yield* leftOut;
+  yield* notes;
 }

@@ -8,10 +8,11 @@ import { card, queue } from '../../../domain/card.js';
 import { ArtworkDigest } from '../../../domain/artwork.js';
 import { collectionCard, putCollectionCard } from '../../../domain/catalogue.js';
 import { archiveDesign, copyOf, created, organization, saveDesign } from '../../../domain/organization.js';
+import { ArtworkUnavailable } from '../../../application/ports/artwork.js';
 import type { Sheet } from '../../../application/ports/sheet-printer.js';
 import { Uuid } from '../../../domain/ids.js';
 import { front } from '../../support/fixtures/front.js';
-import { makeWorld, org, sendRequest } from '../../support/fixtures/world.js';
+import { makeWorld, org, sendRequest, type World } from '../../support/fixtures/world.js';
 import { MemoryArtwork } from '../../support/memory/artwork.js';
 
 /** A front, and its print master. */
@@ -59,6 +60,48 @@ describe('a print run', () => {
     expect(sheets.slice(-2)).to.have.deep.members([
       { part: 'none', code: other, design: 'Thanks', problem: `${printed} not the one that was saved` },
       { part: 'none', code: missing, design: 'Thanks', problem: `${printed} missing` },
+    ]);
+  });
+
+  it('leaves out what can not be read, says so at its end, and prints the others', async () => {
+    const world = await makeWorld({ atomic: true, credits: 4 });
+    const { front: unreadable } = pictureOf('unreadable');
+    const codes: CardCode[] = [];
+    for (const artwork of [unreadable, null, null, null]) {
+      const id = Uuid.parse(world.entropy.uuid());
+      await execute(
+        world,
+        organization,
+        org,
+        world.command(),
+        saveDesign({ id, name: 'Thanks', slug: null, artwork }),
+      );
+      const { code } = await sendCard(world, sendRequest(world, { designId: { value: id } }));
+      await execute(world, card, code, world.command(), queue);
+      codes.push(code);
+    }
+    const [pictured, damaged, lost, whole] = codes;
+    const store = Object.create(world.store) as World['store'];
+    store.readStream = async (stream, ...of) =>
+      (await world.store.readStream(stream, ...of)).map((event) =>
+        stream === `card-${damaged}`
+          ? { ...event, metadata: { ...event.metadata, actor: { kind: 'key', id: 'x' } } }
+          : stream === `card-${lost}`
+            ? { ...event, data: { ...event.data, personal: null } }
+            : event,
+      );
+    const artwork = { get: () => Promise.reject(new ArtworkUnavailable('a bad sector')) };
+    const sheets: Sheet[] = [];
+    const found = await printables({ ...world, store }, { codes, isLast: true });
+    for await (const sheet of sheetsOf({ artwork }, found)) sheets.push(sheet);
+    expect(sheets.map(({ part, code }) => [part, code])).to.deep.equal([
+      ...['front', 'inside', 'envelope'].map((part) => [part, whole]),
+      ...[pictured, damaged, lost].map((code) => ['none', code]),
+    ]);
+    expect(sheets.flatMap((sheet) => (sheet.part === 'none' ? [sheet.problem] : []))).to.deep.equal([
+      "Not printed: its picture can't be read",
+      "Not printed: its message or address can't be read",
+      "Not printed: its message or address can't be read",
     ]);
   });
 

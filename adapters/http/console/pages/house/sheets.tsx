@@ -4,6 +4,7 @@ import {
   printable,
   printables,
   sheetsOf,
+  type LeftOut,
   type PartOfRun,
   type Printable,
 } from '../../../../../application/cards/print-run.js';
@@ -54,7 +55,11 @@ export const runPage = page({
   ),
 });
 
-const pdf = ({ deps }: HouseContext, name: string, found: readonly Printable[]): LinesResponse => ({
+const pdf = (
+  { deps }: HouseContext,
+  name: string,
+  found: readonly (Printable | LeftOut)[],
+): LinesResponse => ({
   type: 'application/pdf',
   headers: { 'content-disposition': `attachment; filename="${name}.pdf"` },
   lines: deps.sheetPrinter.print(sheetsOf(deps, found)),
