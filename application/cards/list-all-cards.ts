@@ -4,6 +4,7 @@ import type { OrganizationId } from '../../domain/ids.js';
 import { cards, type CardDocument } from '../../projections/cards.js';
 import { invalidCursor } from '../requests/invalid-cursor.js';
 import type { ReadModels, Stored } from '../ports/read-models.js';
+import { nextTurn } from '../timing/next-turn.js';
 import type { CardQuery } from './read-cards.js';
 
 export interface AllCardsQuery extends CardQuery {
@@ -64,4 +65,24 @@ export const listAllCards = async (
   const from = isWaiting ? undefined : before;
   const rest = await Promise.all(others.map((wanted) => of(wanted, left, from)));
   return [...listed(waiting, waitingMark), ...listed(rest.flat().sort(newestFirst).slice(0, left))];
+};
+
+const readAtOnce = 500;
+
+/**
+ * All cards of all organizations that need a person, the oldest first. All are read, because the oldest come
+ * last. Throws ReadModelsUnavailable.
+ */
+export const heldOldestFirst = async (
+  readModels: Pick<ReadModels, 'pageAcross'>,
+): Promise<readonly CardDocument[]> => {
+  const held: CardDocument[] = [];
+  for (let before: bigint | undefined; ;) {
+    const query = { where: { status: needsPerson }, limit: readAtOnce, before };
+    const rows = await readModels.pageAcross(cards, query);
+    held.push(...rows.map(({ document }) => document));
+    if (rows.length < readAtOnce) return held.toReversed();
+    before = rows.at(-1)?.created;
+    await nextTurn();
+  }
 };

@@ -1,5 +1,5 @@
 import { cancelCard, releaseCard } from '../../../../../application/cards/change-card.js';
-import { listAllCards } from '../../../../../application/cards/list-all-cards.js';
+import { heldOldestFirst } from '../../../../../application/cards/list-all-cards.js';
 import { readAccount, readBalance } from '../../../../../application/organizations/read-accounts.js';
 import { codeFrom } from '../../../../../application/cards/read-cards.js';
 import { release } from '../../../../../domain/card.js';
@@ -13,29 +13,14 @@ import { partAfter } from '../../paging.js';
 import { CardLink } from '../../links.js';
 import { reasonInWords } from '../../happenings.js';
 
-/** How many are looked through for the oldest: more have never waited at once. */
-const maxHeld = 1_000;
-
-/** The cards that have waited longest, from the one after `from` on. */
-const oldestHeld = async ({ deps, query }: HouseContext) => {
-  const newestFirst = await listAllCards(deps.readModels, {
-    limit: maxHeld,
-    status: 'blocked',
-    reference: null,
-    org: null,
-    startingAfter: null,
-  });
-  const cards = newestFirst.map(({ card }) => card).toReversed();
-  return partAfter(cards, ({ code }) => code === query('from'));
-};
-
 export const heldPage = page({
   path: 'held',
   may: 'cards.release',
   query: ['from', 'done'],
   load: async (context) => {
-    const { deps } = context;
-    const { shown, last } = await oldestHeld(context);
+    const { deps, query } = context;
+    const held = await heldOldestFirst(deps.readModels);
+    const { shown, last } = partAfter(held, ({ code }) => code === query('from'));
     const owners = await ownersOf(shown, async (org) => ({
       ...(await readAccount(deps, org)),
       balance: await readBalance(deps, org),
