@@ -79,12 +79,14 @@ export class Sessions {
     return token;
   }
 
-  /** The session of a token, and that it was used now; null if there is none. */
-  async use(token: string): Promise<Session | null> {
+  /** The session of a token, and, unless `touch` is false, that it was used now; null if there is none. */
+  async use(token: string, { touch = true } = {}): Promise<Session | null> {
     const { signInRecords, clock } = this.deps;
     const id = hashOf(token);
     const known = this.#known.get(id);
-    if (known !== undefined && clock.monotonic() - known.at < cacheTtl) return known.session;
+    const isDue = ({ seen }: Session): boolean => touch && clock.now() - Date.parse(seen) >= touchInterval;
+    if (known !== undefined && clock.monotonic() - known.at < cacheTtl && !isDue(known.session))
+      return known.session;
     this.#known.delete(id);
     const before = this.#ends;
     const found = await signInRecords.find('session', id);
@@ -92,7 +94,7 @@ export class Sessions {
     // A sign-in with the password that was right until just now may open one after all were ended.
     if (found.owner !== root && (await epochOf(this.deps, found.owner)) !== sessionOf(found).epoch)
       return null;
-    const session = await this.#touched(found);
+    const session = isDue(sessionOf(found)) ? await this.#touched(found) : sessionOf(found);
     if (before === this.#ends) this.#known.set(id, { session, at: clock.monotonic() });
     return session;
   }
@@ -132,7 +134,6 @@ export class Sessions {
   async #touched(found: FoundSignInRecord): Promise<Session> {
     const { signInRecords, clock } = this.deps;
     const session = sessionOf(found);
-    if (clock.now() - Date.parse(session.seen) < touchInterval) return session;
     const { created, browser, epoch } = session;
     const data = { created, seen: clock.instant(), browser, epoch };
     // Another process may have touched it at the same moment: then that is as good. A full disk that refuses

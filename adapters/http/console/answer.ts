@@ -139,6 +139,9 @@ const look = async (
   return withPageHeaders(inside, await page.file(inside));
 };
 
+/** Whether the script of a page asks, not the visitor. */
+const isRefresh = (request: PageRequest): boolean => request.header('x-refresh').length > 0;
+
 /** Shows a page, or runs the action of its form. */
 export const answer =
   (deps: ConsoleDeps, page: Page, isForm: boolean) =>
@@ -151,7 +154,10 @@ export const answer =
         assertSafeWay(context.origin);
       }
       if (deps.hasConsole)
-        context = { ...context, visitor: await visitorOf(deps, context.origin, context.cookies) };
+        context = {
+          ...context,
+          visitor: await visitorOf(deps, context.origin, context.cookies, isRefresh(request)),
+        };
       context = { ...context, isRehearsal: (await deps.rehearsal()) !== null };
       if (!isForm) return await look(page, request, context);
       const hasFile = /^\s*multipart\/form-data/i.test(request.header('content-type')[0] ?? '');

@@ -80,14 +80,18 @@ export interface VisitorDeps {
   readonly streams: Streams;
 }
 
-/** Throws SignInUnavailable, EventStoreUnavailable. */
+/**
+ * `isRefresh`: a page asks by itself, which is no use of the session. Throws SignInUnavailable,
+ * EventStoreUnavailable.
+ */
 export const visitorOf = async (
   { sessions, streams }: VisitorDeps,
   origin: string,
   cookies: string,
+  isRefresh: boolean,
 ): Promise<Visitor> => {
   const [token = ''] = cookiesIn(origin, cookies, /^session$/);
-  const session = token === '' ? null : await sessions.use(token);
+  const session = token === '' ? null : await sessions.use(token, { touch: !isRefresh });
   if (session === null) return { kind: 'anonymous' };
   if (session.owner === root) return { kind: 'operator', session };
   const account = Uuid.parse(session.owner);

@@ -37,6 +37,19 @@ describe('a session', () => {
     expect(await sessions.use(used)).to.equal(null);
   });
 
+  it('is not in use by a page that asks for itself again and again', async () => {
+    const { sessions, clock } = await makePeople();
+    const [left, visited] = [await sessions.open(ada, ''), await sessions.open(ada, '')];
+    for (let hours = 0; hours < 12; hours += 1) {
+      for (const token of [left, visited])
+        expect((await sessions.use(token, { touch: false }))?.owner, `after ${hours} hours`).to.equal(ada);
+      expect((await sessions.use(visited))?.seen, `after ${hours} hours`).to.equal(clock.instant());
+      await clock.advance(hour);
+    }
+    expect(await sessions.use(left, { touch: false })).to.equal(null);
+    expect((await sessions.use(visited))?.owner).to.equal(ada);
+  });
+
   it('ends for its owner’s fifty-first, if it was not used for longest', async () => {
     const { sessions, clock } = await makePeople();
     const [unused, used] = [await sessions.open(ada, ''), await sessions.open(ada, '')];

@@ -285,9 +285,11 @@ describeInBrowser('the console in a browser', (browser) => {
       await open(page, `/cards/${card}`);
       await page.locator('.facts').getByRole('button', { name: 'Copy' }).click();
       await page.getByText('Copied').waitFor();
+      const refresh = page.waitForRequest((request) => 'x-refresh' in request.headers());
       expect(await page.evaluate('navigator.clipboard.readText()')).to.equal(card);
       await lively.service.operator(`/operator/v1/cards/${card}/queue`, { method: 'POST' });
       await page.getByText('Queued for production').waitFor();
+      await refresh;
       expect(await page.locator('#status').textContent()).to.equal('Queued');
     });
   });

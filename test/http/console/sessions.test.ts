@@ -2,23 +2,25 @@ import { expect } from 'chai';
 import { hashOf } from '../../../application/access/sessions.js';
 import { startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
 import { memberOf, password, Visitor } from '../../support/http/visitor.js';
+import { settableClock } from '../../support/http/http.js';
 
 describe('a session of the console', () => {
   let service: RunningService;
   let tenant: Tenant;
   const email = 'ada@example.com';
+  const clock = settableClock('2026-03-02T14:05:00.000Z');
 
   before(async () => {
-    service = await startTestService();
+    service = await startTestService({}, clock);
     tenant = await service.tenant();
     await memberOf(service, tenant.org, 'owner', email);
   });
   after(() => service.stop());
 
-  const signedIn = async (cookie: string | null = null): Promise<Visitor> => {
+  const signedIn = async (cookie: string | null = null, address = email): Promise<Visitor> => {
     const visitor = new Visitor(service);
     visitor.cookie = cookie;
-    await visitor.submit('/console/sign-in', 'signIn', { email, password });
+    await visitor.submit('/console/sign-in', 'signIn', { email: address, password });
     return visitor;
   };
   const statusOf = async (visitor: Visitor) => (await visitor.get(`/console/${tenant.org}`)).status;
@@ -74,5 +76,19 @@ describe('a session of the console', () => {
     expect((await visitor.post(`/console/${tenant.org}/keys`, form)).status).to.equal(403);
     await service.operator(bo, { method: 'DELETE' });
     expect(await statusOf(visitor)).to.equal(404);
+  });
+
+  it('is not in use by a page that refreshes itself', async () => {
+    const address = 'lea@example.com';
+    const left = await memberOf(service, tenant.org, 'owner', address);
+    const began = clock.instant();
+    clock.set(new Date(clock.now() + 600_000).toISOString());
+    const other = await signedIn(null, address);
+    const lastUsed = async () =>
+      /last used <time datetime="([^"]+)"/.exec((await other.get('/console/me')).text)?.[1];
+    await left.get('/console/me', { 'x-refresh': '1' });
+    expect(await lastUsed()).to.equal(began);
+    await left.get('/console/me');
+    expect(await lastUsed()).to.equal(clock.instant());
   });
 });

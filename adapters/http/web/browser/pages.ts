@@ -62,7 +62,7 @@ const pageIn = (text: string): Document => {
 
 const refresh = async (): Promise<void> => {
   if (document.visibilityState !== 'visible') return;
-  const response = await fetch(location.href, { cache: 'no-store' });
+  const response = await fetch(location.href, { cache: 'no-store', headers: { 'x-refresh': '1' } });
   // Redirected to the sign-in page: keep what is shown.
   if (!response.ok || response.redirected) return;
   swap(pageIn(await response.text()));
