@@ -221,6 +221,22 @@ describeInBrowser('the console in a browser', (browser) => {
     });
   });
 
+  it('previews what is typed at most once a second, and what was typed last', async () => {
+    await look(lively.owner, {}, async (page) => {
+      await open(page, `/console/${lively.tenant.org}/cards/new`);
+      const asked: { readonly at: number; readonly message: string | null }[] = [];
+      page.on('request', (request) => {
+        const message = new URLSearchParams(request.postData() ?? '').get('message');
+        if (request.method() === 'POST') asked.push({ at: performance.now(), message });
+      });
+      await page.getByLabel('Message').pressSequentially('Thanks', { delay: 350 });
+      await eventually(async () => asked.at(-1)?.message === 'Thanks');
+      expect(asked).to.have.length.above(1);
+      for (const [index, { at }] of asked.slice(1).entries())
+        expect(at - (asked[index]?.at ?? 0), `before preview ${index + 1}`).to.be.above(900);
+    });
+  });
+
   it('takes a picture and saves the design without scripts, and tells what is wrong with a drawing', async () => {
     const jpeg = await sharp(Buffer.from(await (await redAndBlue()).arrayBuffer()))
       .jpeg()

@@ -74,24 +74,39 @@ const keepFresh = (): void => {
 };
 
 const typingPause = 300;
+/** Each preview counts as a form, of which a person may send 120 in a minute. */
+const previewPause = 1_000;
 
-/** Shows the preview of a form a moment after typing stops, as its button `preview` does. */
+/**
+ * Shows the preview of a form a moment after typing stops, as its button `preview` does: one at a time, and
+ * at the end that of what was typed last.
+ */
 const previewWhileTyping = (form: HTMLFormElement): void => {
   let timer = 0;
-  let asked = 0;
+  let isWanted = false;
+  let isAsking = false;
   const show = async (): Promise<void> => {
-    const mine = ++asked;
     const fields = new URLSearchParams();
     for (const [name, value] of new FormData(form)) if (typeof value === 'string') fields.append(name, value);
     fields.set('do', 'preview');
     const response = await fetch(location.href, { method: 'POST', body: fields });
     if (!response.ok || response.redirected) return;
     const next = pageIn(await response.text()).getElementById('preview');
-    if (mine === asked && next !== null) document.getElementById('preview')?.replaceWith(next);
+    if (next !== null) document.getElementById('preview')?.replaceWith(next);
+  };
+  const ask = async (): Promise<void> => {
+    isWanted = true;
+    if (isAsking) return;
+    isAsking = true;
+    for (; isWanted; await new Promise((resolve) => setTimeout(resolve, previewPause))) {
+      isWanted = false;
+      await show().catch(() => undefined);
+    }
+    isAsking = false;
   };
   form.addEventListener('input', () => {
     clearTimeout(timer);
-    timer = setTimeout(() => void show().catch(() => undefined), typingPause);
+    timer = setTimeout(() => void ask(), typingPause);
   });
 };
 
