@@ -53,6 +53,11 @@ const timeOf = (folder: string): Milliseconds | null => {
 
 const fileOf = (size: PictureSize): string => `${size}.${size === 'master' ? 'jpg' : 'webp'}`;
 
+const isWhole = (folder: string, pictures: Pictures): boolean =>
+  pictureSizes.every(
+    (size) => statSync(join(folder, fileOf(size)), { throwIfNoEntry: false })?.size === pictures[size].length,
+  );
+
 /**
  * Pictures in a directory of this one process: a folder for each front, `ab/cdef…`, whose time is its
  * `putAt`. It is written below `unfinished` and gets its place by its name. What finds a folder and changes
@@ -67,18 +72,23 @@ export class FileArtwork implements Artwork {
   put(digest: ArtworkDigest, pictures: Pictures): Promise<void> {
     return guarded(async () => {
       const place = this.#placeOf(digest);
-      const folder = timeOf(place) === null ? await this.#unfinished() : null;
+      const folder = isWhole(place, pictures) ? null : await this.#unfinished();
       if (folder !== null) {
         await Promise.all(pictureSizes.map((size) => sync(join(folder, fileOf(size)), pictures[size])));
         await sync(folder);
       }
       await makeFolder(dirname(place));
-      if (folder !== null && timeOf(place) === null) renameSync(folder, place);
+      if (folder !== null && !isWhole(place, pictures)) {
+        if (timeOf(place) !== null) renameSync(place, `${folder}${damaged}`);
+        renameSync(folder, place);
+      }
       const now = this.clock.now() / 1000;
       utimesSync(place, now, now);
       await sync(dirname(place));
       await sync(this.directory);
-      if (folder !== null) await rm(folder, { recursive: true, force: true });
+      await sync(dirname(this.directory));
+      if (folder !== null)
+        for (const rest of ['', damaged]) await rm(`${folder}${rest}`, { recursive: true, force: true });
     });
   }
 
@@ -86,17 +96,16 @@ export class FileArtwork implements Artwork {
     return guarded(() => orIfMissing(readFile(join(this.#placeOf(digest), fileOf(size))), null));
   }
 
-  remove(digest: ArtworkDigest, putBefore: Milliseconds): Promise<boolean> {
+  /** Makes no folder that is not there: on a full disk that would fail. */
+  remove(digest: ArtworkDigest, putBefore: Milliseconds): Promise<void> {
     return guarded(async () => {
       const place = this.#placeOf(digest);
-      const folder = await this.#unfinished();
-      const isOld = (timeOf(place) ?? putBefore) < putBefore;
-      if (isOld) {
-        renameSync(place, folder);
-        await sync(dirname(place));
-      }
-      await rm(folder, { recursive: true });
-      return isOld;
+      const removed = join(this.directory, unfinished, `${this.clock.now()}-${digest}`);
+      if (timeOf(place) !== null) await makeFolder(dirname(removed));
+      if ((timeOf(place) ?? putBefore) >= putBefore) return;
+      renameSync(place, removed);
+      await sync(dirname(place));
+      await rm(removed, { recursive: true });
     });
   }
 
@@ -136,3 +145,5 @@ export class FileArtwork implements Artwork {
 }
 
 const unfinished = 'unfinished';
+/** Ends the name of a folder that another has replaced. */
+const damaged = '-damaged';

@@ -21,13 +21,13 @@ export class ArtworkUnavailable extends NamedError {}
  */
 export interface Artwork {
   /**
-   * Durable and whole when it resolves; a put that broke off is not there at all. A repeat keeps the pictures
-   * that are there, and moves `putAt`.
+   * Durable and whole when it resolves; a put that broke off is not there at all. A repeat moves `putAt`, and
+   * keeps the pictures that are there, unless some of their bytes are missing.
    */
   put(digest: ArtworkDigest, pictures: Pictures): Promise<void>;
   get(digest: ArtworkDigest, size: PictureSize): Promise<Buffer | null>;
-  /** Removes the pictures unless they were put at that moment or later; whether there were any to remove. */
-  remove(digest: ArtworkDigest, putBefore: Milliseconds): Promise<boolean>;
+  /** Removes the pictures unless they were put at that moment or later. Needs no room. */
+  remove(digest: ArtworkDigest, putBefore: Milliseconds): Promise<void>;
   list(): AsyncIterable<StoredArtwork>;
   /** Removes what is left of puts and removals that broke off before that moment. */
   removeUnfinished(before: Milliseconds): Promise<void>;

@@ -11,6 +11,8 @@ interface Opened {
   readonly reopen?: () => Artwork;
   /** Puts pictures, and breaks off before they are there; absent if a put is whole anyway. */
   readonly breakOff?: (digest: ArtworkDigest, pictures: Pictures) => Promise<unknown>;
+  /** Takes bytes from the end of a print master that is there; absent if none can get lost. */
+  readonly truncate?: (digest: ArtworkDigest) => Promise<unknown>;
   /** How much is stored of pictures that are not there. */
   readonly leftovers: () => Promise<number>;
   readonly close: () => Promise<void>;
@@ -85,12 +87,24 @@ export const artworkContract = (name: string, open: () => Promise<Opened>): void
         await Promise.all([artwork.put(digest, front), artwork.put(otherDigest, other)]);
         await clock.advance(1_000);
         await artwork.put(otherDigest, other);
-        expect(await artwork.remove(digest, began)).to.equal(false);
-        expect(await artwork.remove(otherDigest, began + 1)).to.equal(false);
-        expect(await artwork.remove(digest, began + 1)).to.equal(true);
-        expect(await artwork.remove(digest, began + 1)).to.equal(false);
+        await artwork.remove(digest, began);
+        expect(await listed(artwork)).to.have.length(2);
+        await artwork.remove(otherDigest, began + 1);
+        for (const _ of [1, 2]) await artwork.remove(digest, began + 1);
         expect(await artwork.get(digest, 'master')).to.equal(null);
         expect((await artwork.get(otherDigest, 'thumbnail'))?.toString()).to.equal('thumbnail of another');
+        expect(await leftovers()).to.equal(0);
+      }));
+
+    it('replaces a picture that has lost bytes when it is put again', () =>
+      using(async ({ artwork, truncate, clock, leftovers }) => {
+        if (truncate === undefined) return;
+        await artwork.put(digest, front);
+        await truncate(digest);
+        await clock.advance(1_000);
+        await artwork.put(digest, front);
+        expect((await artwork.get(digest, 'master'))?.equals(front.master)).to.equal(true);
+        expect(await listed(artwork)).to.deep.equal([{ digest, putAt: clock.now() }]);
         expect(await leftovers()).to.equal(0);
       }));
 

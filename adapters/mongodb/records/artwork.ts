@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { Binary, ObjectId, type Collection } from 'mongodb';
+import { Binary, ObjectId, type Collection, type Filter } from 'mongodb';
 import { ArtworkUnavailable, type Artwork } from '../../../application/ports/artwork.js';
 import type { Clock } from '../../../application/ports/system.js';
 import { ArtworkDigest } from '../../../domain/artwork.js';
@@ -10,6 +10,7 @@ interface FileDocument {
   readonly _id: ObjectId;
   /** The digest. */
   readonly filename: string;
+  readonly chunkSize: number;
   readonly metadata: {
     readonly putAt: Date;
     readonly preview: Binary;
@@ -31,6 +32,7 @@ const bytesOf = ({ buffer, position }: Binary): Buffer => Buffer.from(buffer).su
  */
 export const mongoArtwork = (database: MongoDatabase, clock: Clock): Artwork => {
   const files = (): Collection<FileDocument> => database.collection('artwork.files');
+  const chunks = (): Collection => database.collection('artwork.chunks');
   const unfinished = (): Collection<UnfinishedDocument> => database.collection('artwork.unfinished');
 
   const begin = async (id: ObjectId): Promise<ObjectId> => {
@@ -42,15 +44,34 @@ export const mongoArtwork = (database: MongoDatabase, clock: Clock): Artwork => 
   /** Removes the chunks of a file that is not there. */
   const end = async (id: ObjectId): Promise<void> => {
     const file = await files().findOne({ _id: { $eq: id } }, { projection: { _id: 1 } });
-    if (file === null) await database.collection('artwork.chunks').deleteMany({ files_id: { $eq: id } });
+    if (file === null) await chunks().deleteMany({ files_id: { $eq: id } });
     await unfinished().deleteOne({ _id: { $eq: id } });
+  };
+
+  const remove = async (id: ObjectId, which: Filter<FileDocument> = {}): Promise<void> => {
+    await begin(id);
+    await files().deleteOne({ ...which, _id: { $eq: id } });
+    await end(id);
+  };
+
+  /** The files of a digest that lack chunks. */
+  const damagedOf = async (digest: ArtworkDigest, bytes: number): Promise<readonly ObjectId[]> => {
+    const damaged: ObjectId[] = [];
+    const found = files().find({ filename: { $eq: digest } }, { projection: { chunkSize: 1 } });
+    for (const { _id, chunkSize } of await found.toArray()) {
+      const count = await chunks().countDocuments({ files_id: { $eq: _id } });
+      if (count !== Math.ceil(bytes / chunkSize)) damaged.push(_id);
+    }
+    return damaged;
   };
 
   return guardedPort<Artwork>(ArtworkUnavailable, {
     put: async (digest, { master, preview, thumbnail }) => {
       const putAt = new Date(clock.now());
       const renewed = { $max: { 'metadata.putAt': putAt } };
-      const { matchedCount } = await files().updateMany({ filename: { $eq: digest } }, renewed);
+      const damaged = await damagedOf(digest, master.length);
+      const whole = { filename: { $eq: digest }, _id: { $nin: damaged } };
+      const { matchedCount } = await files().updateMany(whole, renewed);
       if (matchedCount > 0) return;
       const id = await begin(new ObjectId());
       const metadata = { putAt, preview: new Binary(preview), thumbnail: new Binary(thumbnail) };
@@ -59,6 +80,7 @@ export const mongoArtwork = (database: MongoDatabase, clock: Clock): Artwork => 
       file.end(master);
       await written;
       await end(id);
+      for (const each of damaged) await remove(each);
     },
 
     get: async (digest, size) => {
@@ -66,21 +88,15 @@ export const mongoArtwork = (database: MongoDatabase, clock: Clock): Artwork => 
       const file = await files().findOne({ filename: { $eq: digest } }, { projection });
       if (file === null) return null;
       if (size !== 'master') return bytesOf(file.metadata[size]);
-      const chunks = await database.bucket('artwork').openDownloadStream(file._id).toArray();
-      return Buffer.concat(chunks);
+      return Buffer.concat(await database.bucket('artwork').openDownloadStream(file._id).toArray());
     },
 
     remove: async (digest, putBefore) => {
       const old = { filename: { $eq: digest }, 'metadata.putAt': { $lt: new Date(putBefore) } };
-      let removed = 0;
-      for (const { _id } of await files()
+      const found = await files()
         .find(old, { projection: { _id: 1 } })
-        .toArray()) {
-        await begin(_id);
-        removed += (await files().deleteOne({ ...old, _id: { $eq: _id } })).deletedCount;
-        await end(_id);
-      }
-      return removed > 0;
+        .toArray();
+      for (const { _id } of found) await remove(_id, old);
     },
 
     async *list() {

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { createHash } from 'node:crypto';
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, rm, stat, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FileArtwork } from '../../../adapters/artwork/files.js';
@@ -23,6 +24,8 @@ const open = async () => {
       const notBytes: Pictures = Object.assign({}, pictures, { thumbnail: 7 });
       return new FileArtwork(place, clock).put(digest, notBytes).catch(() => undefined);
     },
+    truncate: (digest: ArtworkDigest) =>
+      truncate(join(place, digest.slice(0, 2), digest.slice(2), 'master.jpg'), 3),
     leftovers: async () => (await readdir(join(place, 'unfinished'))).length,
     close: () => rm(directory, { recursive: true, force: true }),
   };
@@ -42,6 +45,19 @@ describe('pictures in files', () => {
       [place, folder, join(folder, 'master.jpg')].map(async (path) => (await stat(path)).mode & 0o777),
     );
     expect(modes).to.deep.equal([0o700, 0o700, 0o600]);
+    await close();
+  });
+
+  it('need no room to be removed', async () => {
+    const { artwork, place, clock, close } = await open();
+    const master = Buffer.from('a front');
+    const digest = ArtworkDigest.parse('0'.repeat(64));
+    await artwork.remove(digest, clock.now() + 1);
+    expect(existsSync(place)).to.equal(false);
+    await artwork.put(digest, { master, preview: master, thumbnail: master });
+    const before = await stat(join(place, 'unfinished'));
+    await artwork.remove(digest, clock.now());
+    expect((await stat(join(place, 'unfinished'))).mtimeMs).to.equal(before.mtimeMs);
     await close();
   });
 

@@ -197,6 +197,7 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
         server.refuse({ commands: ['insert'], collection: 'artwork.files', times: 1, refusal });
         return artwork.put(digest, pictures).catch(() => undefined);
       },
+      truncate: () => database.collection('artwork.chunks').deleteOne({ n: 2 }),
       leftovers: async () => {
         const files = await database.collection('artwork.files').distinct('_id');
         const chunks = database.collection('artwork.chunks').countDocuments({ files_id: { $nin: files } });

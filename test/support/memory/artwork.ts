@@ -18,9 +18,8 @@ export class MemoryArtwork implements Artwork {
     return this.#fronts.get(digest)?.pictures[size] ?? null;
   }
 
-  async remove(digest: ArtworkDigest, putBefore: Milliseconds): Promise<boolean> {
-    const isOld = (this.#fronts.get(digest)?.putAt ?? putBefore) < putBefore;
-    return isOld && this.#fronts.delete(digest);
+  async remove(digest: ArtworkDigest, putBefore: Milliseconds): Promise<void> {
+    if ((this.#fronts.get(digest)?.putAt ?? putBefore) < putBefore) this.#fronts.delete(digest);
   }
 
   async *list(): AsyncGenerator<StoredArtwork> {
