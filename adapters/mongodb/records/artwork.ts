@@ -48,7 +48,7 @@ export const mongoArtwork = (database: MongoDatabase, clock: Clock): Artwork => 
     await unfinished().deleteOne({ _id: { $eq: id } });
   };
 
-  const remove = async (id: ObjectId, which: Filter<FileDocument> = {}): Promise<void> => {
+  const removeFile = async (id: ObjectId, which: Filter<FileDocument> = {}): Promise<void> => {
     await begin(id);
     await files().deleteOne({ ...which, _id: { $eq: id } });
     await end(id);
@@ -70,17 +70,17 @@ export const mongoArtwork = (database: MongoDatabase, clock: Clock): Artwork => 
       const putAt = new Date(clock.now());
       const renewed = { $max: { 'metadata.putAt': putAt } };
       const damaged = await damagedOf(digest, master.length);
-      const whole = { filename: { $eq: digest }, _id: { $nin: damaged } };
-      const { matchedCount } = await files().updateMany(whole, renewed);
-      if (matchedCount > 0) return;
-      const id = await begin(new ObjectId());
-      const metadata = { putAt, preview: new Binary(preview), thumbnail: new Binary(thumbnail) };
-      const file = database.bucket('artwork').openUploadStreamWithId(id, digest, { metadata });
-      const written = once(file, 'finish');
-      file.end(master);
-      await written;
-      await end(id);
-      for (const each of damaged) await remove(each);
+      const { matchedCount } = await files().updateMany({ filename: { $eq: digest } }, renewed);
+      if (matchedCount <= damaged.length) {
+        const id = await begin(new ObjectId());
+        const metadata = { putAt, preview: new Binary(preview), thumbnail: new Binary(thumbnail) };
+        const file = database.bucket('artwork').openUploadStreamWithId(id, digest, { metadata });
+        const written = once(file, 'finish');
+        file.end(master);
+        await written;
+        await end(id);
+      }
+      for (const each of damaged) await removeFile(each);
     },
 
     get: async (digest, size) => {
@@ -96,7 +96,7 @@ export const mongoArtwork = (database: MongoDatabase, clock: Clock): Artwork => 
       const found = await files()
         .find(old, { projection: { _id: 1 } })
         .toArray();
-      for (const { _id } of found) await remove(_id, old);
+      for (const { _id } of found) await removeFile(_id, old);
     },
 
     async *list() {

@@ -197,7 +197,10 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
         server.refuse({ commands: ['insert'], collection: 'artwork.files', times: 1, refusal });
         return artwork.put(digest, pictures).catch(() => undefined);
       },
-      truncate: () => database.collection('artwork.chunks').deleteOne({ n: 2 }),
+      truncate: async (digest) => {
+        const file = await database.collection('artwork.files').findOne({ filename: digest });
+        await database.collection('artwork.chunks').deleteOne({ files_id: file?._id, n: 2 });
+      },
       leftovers: async () => {
         const files = await database.collection('artwork.files').distinct('_id');
         const chunks = database.collection('artwork.chunks').countDocuments({ files_id: { $nin: files } });
