@@ -304,9 +304,12 @@ describeInBrowser('the console in a browser', (browser) => {
       const refresh = page.waitForRequest((request) => 'x-refresh' in request.headers());
       expect(await page.evaluate('navigator.clipboard.readText()')).to.equal(card);
       await lively.service.operator(`/operator/v1/cards/${card}/queue`, { method: 'POST' });
-      await page.getByText('Queued for production').waitFor();
+      await lively.service.operator(`/operator/v1/cards/${card}/hold`, { body: { reason: 'A smudge' } });
+      await page.getByText('Held, not charged. A smudge').waitFor();
       await refresh;
-      expect(await page.locator('#status').textContent()).to.equal('Queued');
+      await page.getByText('Queued for production').waitFor();
+      expect(await page.locator('#status').textContent()).to.equal('Held');
+      expect(await page.locator('#cancelling').textContent()).to.include('Nothing was charged.');
     });
   });
 

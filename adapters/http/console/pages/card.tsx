@@ -67,11 +67,13 @@ export const cardPage = page({
           <Status status={card.status} />
         </span>
       </PageHeading>
-      {card.heldReason === null ? null : (
-        <p class="note warning">
-          <strong>Held, not charged.</strong> {reasonInWords(card.heldReason)}
-        </p>
-      )}
+      <div id="held" data-refresh>
+        {card.heldReason === null ? null : (
+          <p class="note warning">
+            <strong>Held, not charged.</strong> {reasonInWords(card.heldReason)}
+          </p>
+        )}
+      </div>
       <section id="steps" class="panel" aria-labelledby="production" data-refresh>
         <h2 id="production">Production</h2>
         <ol class="steps">
@@ -129,16 +131,18 @@ export const cardPage = page({
               }}
             />
           </Panel>
-          {isOffered ? (
-            <Danger label="Cancel this card">
-              <p>
-                Possible until a machine starts on it.{' '}
-                {card.status === 'blocked' ? 'Nothing was charged.' : '1 credit comes back.'} No webhook is
-                sent.
-              </p>
-              <Form action="cancel" button="Cancel the card" />
-            </Danger>
-          ) : null}
+          <div id="cancelling" data-refresh>
+            {isOffered ? (
+              <Danger label="Cancel this card">
+                <p>
+                  Possible until a machine starts on it.{' '}
+                  {card.status === 'blocked' ? 'Nothing was charged.' : '1 credit comes back.'} No webhook is
+                  sent.
+                </p>
+                <Form action="cancel" button="Cancel the card" />
+              </Danger>
+            ) : null}
+          </div>
         </div>
       </div>
       <CardDeliveries {...told} org={org} role={role} />
