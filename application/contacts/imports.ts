@@ -251,16 +251,16 @@ export const beginImport = async (
     await removeUpload(deps, upload, { to: kept.parts });
 };
 
-/** Stops saving it. Saved rows stay. Throws ImportsUnavailable. */
+/** Stops saving it, unless it has ended before: then false. Saved rows stay. Throws ImportsUnavailable. */
 export const stopImport = async (
   deps: Pick<ImportDeps, 'importRecords'>,
   org: OrganizationId,
   id: string,
-): Promise<void> => {
+): Promise<boolean> => {
   for (;;) {
     const found = await findImport(deps, org, id);
-    if (found === null || found.status !== 'running') return;
-    if ((await changeImport(deps, found, { status: 'stopped' })) !== null) return;
+    if (found === null || found.status !== 'running') return false;
+    if ((await changeImport(deps, found, { status: 'stopped' })) !== null) return true;
   }
 };
 

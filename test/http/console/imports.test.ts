@@ -74,9 +74,12 @@ describe('the import of contacts in the console', () => {
     expect(table.slice(table.indexOf('Columns that are not read'))).to.match(
       new RegExp(`<th scope="row">Shoes</th><td[^>]*>${why}</td>`),
     );
-    expect((await owner.submit(location ?? '', 'stop')).status).to.equal(303);
+    const form = await owner.form(location ?? '', 'stop');
+    expect((await owner.post(location ?? '', form)).location).to.equal(`${location}?done=importStopped`);
     const stopped = await owner.get(location ?? '');
     expect(stopped.text).to.include('>stopped<').and.not.include('How the file was understood');
+    const later = { ...form, form: 'x'.repeat(43) };
+    expect((await owner.post(location ?? '', later)).location, 'once it has ended').to.equal(location);
   });
 
   it('refuses what can’t be read, is too large or was not chosen, and saves nothing of it', async () => {

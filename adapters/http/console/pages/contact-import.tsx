@@ -11,7 +11,7 @@ import { Badge, Facts, PageHeading, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { nothingHere } from '../admit.js';
 import { importTones } from '../status.js';
-import { confirmed, filePage, type OrgContext, page } from '../page.js';
+import { filePage, go, type OrgContext, page } from '../page.js';
 import type { WaitingRow } from '../../../../application/contacts/waiting-rows.js';
 import { isPlainObject } from '../../../../domain/plain-object.js';
 import { contactLabels } from '../contact-form.js';
@@ -110,12 +110,14 @@ export const contactImportPage = page({
           />
           {why === null ? null : <p class="alert">{why}</p>}
           {status === 'running' ? (
-            <p>
-              It continues even if you leave this page. <a href={self}>Look again</a>
-            </p>
+            <>
+              <p>
+                It continues even if you leave this page. <a href={self}>Look again</a>
+              </p>
+              <Form action="stop" kind="second" button="Stop the import" />
+            </>
           ) : null}
         </section>
-        {status === 'running' ? <Form action="stop" kind="second" button="Stop the import" /> : null}
         {waiting.length === 0 ? null : (
           <>
             <h2>How the file was understood</h2>
@@ -138,10 +140,12 @@ export const contactImportPage = page({
     );
   },
   actions: {
-    stop: confirmed('importStopped', async (context) => {
+    stop: async (context) => {
       const { id } = await loadImport(context);
-      await stopImport(context.deps, context.org, id);
-    }),
+      const { deps, org, url } = context;
+      const isStopped = await stopImport(deps, org, id);
+      return go(url('contactImport', { org, import: id }, isStopped ? { done: 'importStopped' } : {}));
+    },
   },
 });
 
