@@ -215,9 +215,8 @@ export const addDesign = async (
     return saveDesign({ id, name, slug, artwork: offered(card, slug).artwork ?? front })(before);
   });
   const copy = slug === null ? null : copyOf(created(state), slug);
-  return copy === null
-    ? { id: fresh, name, made: true }
-    : { id: copy.id, name: copy.name, made: events.length > 0 };
+  const { id, name: saved } = copy ?? { id: fresh, name };
+  return { id, name: saved, made: events.length > 0 };
 };
 
 /** A use case that changes a design. It throws `not_found`. */

@@ -110,8 +110,8 @@ export const findFront = async (
 };
 
 /**
- * Saves a picture that waits as a design, or publishes its collection card with it; a repeat saves nothing,
- * the other fit a second design.
+ * Saves a picture that waits as a design, or publishes its collection card with it; a repeat saves nothing
+ * and gives false, the other fit a second design.
  * Throws `not_found` and `invalid_parameter`.
  */
 export const saveFront = async (
@@ -120,22 +120,17 @@ export const saveFront = async (
   org: OrganizationId,
   id: string,
   fit: string,
-): Promise<void> => {
+): Promise<boolean> => {
   const found = await findFront(deps, org, id);
   if (found === null) throw new DomainError('not_found', 'This picture is not kept any more.');
   const front = found.fronts.find((each) => each.fit === fit);
   if (front === undefined)
     throw new DomainError('invalid_parameter', 'Choose how the picture comes on the card.', 'fit');
   const { name, slug } = found;
-  if (slug !== null) await publishCollectionCard(deps, initiator, slug, name, true, front);
-  else
-    await addDesign(
-      deps,
-      initiator,
-      org,
-      name,
-      null,
-      derivedUuid('design of a picture', org, id, fit),
-      front,
-    );
+  if (slug !== null) {
+    await publishCollectionCard(deps, initiator, slug, name, true, front);
+    return true;
+  }
+  const design = derivedUuid('design of a picture', org, id, fit);
+  return (await addDesign(deps, initiator, org, name, null, design, front)).made;
 };

@@ -68,8 +68,7 @@ describe('a picture for a design', () => {
     const { deps, world, upload, stored, sweep } = await start();
     const id = await upload();
     expect(await stored()).to.deep.equal(['a', 'b']);
-    await saveFront(deps, by, org, id, 'fill');
-    await saveFront(deps, by, org, id, 'fill');
+    for (const isSaved of [true, false]) expect(await saveFront(deps, by, org, id, 'fill')).to.equal(isSaved);
     const { state } = await world.streams.load(organization, org);
     const designs = state.status === 'created' ? state.designs : [];
     expect(designs.filter(({ artwork }) => artwork !== null)).to.have.length(1);

@@ -77,6 +77,8 @@ describe('a new design in the console', () => {
     const fronts = picturesIn((await owner.get(location)).text).map((path) => path.split('/')[2]);
     for (const fit of ['fill', 'fill', 'fit', 'fit'])
       expect((await owner.submit(location, 'save', { fit })).status).to.equal(303);
+    const { location: told } = await owner.submit(location, 'save', { fit: 'fit' });
+    expect(told, 'where nothing is saved').to.equal(`/console/${tenant.org}/designs`);
     const { rows } = await tenant.api('/api/v1/designs');
     expect(rows.filter(({ name }) => name === 'Twice')).to.have.length(2);
     const { text } = await owner.get(`/console/${tenant.org}/designs`);

@@ -48,8 +48,11 @@ describe('what an organization looks after in the console', () => {
     });
 
     it('get a copy of a card of the collection, once', async () => {
-      for (let time = 0; time < 2; time++)
-        await owner.post(`${home}/designs`, { do: 'copy', form: `copy ${time}`, slug: 'welcome-home' });
+      for (const told of ['?done=designSaved', '']) {
+        const form = await owner.form(`${home}/designs`, 'copy');
+        const { location } = await owner.post(`${home}/designs`, { ...form, slug: 'welcome-home' });
+        expect(location).to.equal(`${home}/designs${told}`);
+      }
       const copies = (await designs()).filter(({ collection_slug: slug }) => slug === 'welcome-home');
       expect(copies.map(({ name }) => name)).to.deep.equal(['Welcome Home']);
     });

@@ -16,7 +16,7 @@ import { Form } from '../../web/form.js';
 import { Badge, ButtonLink, Empty, Older, PageHeading } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { Archived, Erase, perPage, Withdraw, Withdrawn } from '../design-parts.js';
-import { confirmed, page } from '../page.js';
+import { confirmed, go, page } from '../page.js';
 import { partAfter } from '../paging.js';
 
 const maxOffered = 100;
@@ -126,12 +126,13 @@ export const designsPage = page({
     );
   },
   actions: {
-    copy: confirmed('designSaved', async ({ deps, by, org }, sent) => {
+    copy: async ({ deps, by, org, url }, sent) => {
       const slug = sent('slug');
       const offered = await listCollection(deps, { limit: maxOffered, startingAfter: null });
       const title = offered.find((card) => card.slug === slug)?.title ?? slug;
-      await addDesign(deps, by, org, title, slug);
-    }),
+      const { made } = await addDesign(deps, by, org, title, slug);
+      return go(url('designs', { org }, made ? { done: 'designSaved' } : {}));
+    },
     rename: confirmed('designRenamed', async ({ deps, by, org }, sent) => {
       const { name } = parseValues(newDesign, { name: sent('name') });
       await renameDesign(deps, by, org, sent('design'), name);

@@ -52,8 +52,8 @@ export const newFrontPage = page({
   ),
   actions: {
     save: async ({ deps, by, org, params, url }, sent) => {
-      await saveFront(deps, by, org, params['picture'] ?? '', sent('fit'));
-      return go(url('designs', { org }, { done: 'designSaved' }));
+      const isSaved = await saveFront(deps, by, org, params['picture'] ?? '', sent('fit'));
+      return go(url('designs', { org }, isSaved ? { done: 'designSaved' } : {}));
     },
   },
 });
