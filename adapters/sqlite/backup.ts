@@ -52,6 +52,19 @@ export const checkCopy = (path: string): CopiedLog => {
   }
 };
 
+/** The hash of the first event, by which logs differ; null before there is one. Throws SQLite's errors. */
+export const firstHash = (path: string): string | null => {
+  const database = openForReading(path);
+  try {
+    const first: { readonly metadata: string } | undefined = database
+      .prepare('select metadata from events order by position limit 1')
+      .get();
+    return first === undefined ? null : hashOf(first.metadata);
+  } finally {
+    database.close();
+  }
+};
+
 /** Makes a file durable that was written by other means. */
 export const syncFile = (path: string): void => {
   const file = openSync(path, 'r+');
@@ -70,8 +83,8 @@ export const syncFile = (path: string): void => {
 export const copyEvents = (from: string, to: string): CopiedLog => {
   const unfinished = `${to}.unfinished`;
   rmSync(unfinished, { force: true });
-  vacuumInto(from, unfinished, busyTimeout);
   try {
+    vacuumInto(from, unfinished, busyTimeout);
     closeToOthers(unfinished);
     const copied = checkCopy(unfinished);
     for (const suffix of ['-wal', '-shm']) rmSync(`${unfinished}${suffix}`, { force: true });

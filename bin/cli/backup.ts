@@ -16,7 +16,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { z } from 'zod';
-import { checkCopy, copyEvents, syncFile, type CopiedLog } from '../../adapters/sqlite/backup.js';
+import { checkCopy, copyEvents, firstHash, syncFile, type CopiedLog } from '../../adapters/sqlite/backup.js';
 import { lockDirectory, makeDirectory, syncDirectory } from '../../adapters/sqlite/database.js';
 import { DataDirectoryInUse } from '../../adapters/sqlite/errors.js';
 import { logPages } from '../../application/writing/stream-pages.js';
@@ -359,13 +359,23 @@ const sizeIn = (path: string): number => {
   }
 };
 
+/** Whether two directories hold different logs. One that can't be read may be why the other was restored. */
+const areDifferent = (one: string, other: string): boolean => {
+  try {
+    return firstHash(join(one, logName)) !== firstHash(join(other, logName));
+  } catch {
+    return false;
+  }
+};
+
 /**
  * Tells the original that it is replaced, if it is a directory of this machine that can be written, and takes
- * over its head: without it, another history would be signed under the same name.
+ * over its head: without it, another history would be signed under the same name. Another service may have
+ * its data there now.
  */
 const tellOriginal = (original: string, { dataDir, logHeadFile }: Settings): boolean => {
   const by = resolve(dataDir);
-  if (original === by || !existsSync(join(original, logName))) return false;
+  if (original === by || !existsSync(join(original, logName)) || areDifferent(original, by)) return false;
   let lock: ReturnType<typeof lockDirectory> | null = null;
   try {
     lock = lockDirectory(original);

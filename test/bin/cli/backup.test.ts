@@ -1,7 +1,18 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
 import { existsSync } from 'node:fs';
-import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  copyFile,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -257,6 +268,18 @@ describe('a backup of the embedded engine', () => {
     expect(markOfDirectory(at('copy'))).to.equal(null);
   });
 
+  it('leaves another service alone that has its data where the original had them', async () => {
+    await serve('data');
+    await stop();
+    await cli(['backup', at('copy')]);
+    await rm(at('data'), { recursive: true });
+    await send(await clientsOf(await serve('data')).tenant(), 'of another service');
+    await untilMoreIsSigned();
+    const own = await head('copy');
+    expect((await cli(['promote'], 'copy')).out).to.include('copied from never starts again');
+    expect([markOfDirectory(at('data')), await head('copy')]).to.deep.equal([null, own]);
+  });
+
   it('that was restored in part is not promoted until it is restored again', async () => {
     await serve('data');
     await stop();
@@ -319,6 +342,16 @@ describe('a backup of the embedded engine', () => {
     const { code, error } = await cli(['backup', at('copy')]);
     expect(code).to.equal(1);
     expect(error).to.match(/not usable.*position 1/s);
+    expect(await readdir(at('copy'))).to.deep.equal([]);
+  });
+
+  it('leaves nothing of a copy that could not be finished', async () => {
+    await serve('data');
+    await stop();
+    const events = await open(at('data', 'events.db'), 'r+');
+    await events.write(Buffer.alloc(4_096, 7), 0, 4_096, (await events.stat()).size - 4_096);
+    await events.close();
+    expect((await cli(['backup', at('copy')])).error).to.include('was removed');
     expect(await readdir(at('copy'))).to.deep.equal([]);
   });
 });
