@@ -252,6 +252,9 @@ export interface TreeHead {
 export const checkpointText = ({ origin, size, root }: TreeHead): string =>
   `${origin}\n${size}\n${root.toString('base64')}\n`;
 
+/** The name of the log that a checkpoint is of. */
+export const originOf = (note: string): string => note.split('\n', 1)[0] ?? '';
+
 /** Parses the text of a checkpoint. Extension lines are skipped. Throws UntrustedNote. */
 export const parseCheckpointText = (text: string): TreeHead => {
   const [origin = '', digits = '', base64 = '', ...extensions] = text.split('\n');

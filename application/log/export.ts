@@ -8,7 +8,7 @@ import { DomainError } from '../../domain/errors.js';
 import type { EventMetadata } from '../../domain/events.js';
 import { idOf, type Milliseconds, type OrganizationId, type StreamName } from '../../domain/ids.js';
 import { nodeHash, rootOf, tileWidth, type Hash } from '../../domain/merkle.js';
-import { signNote, type NoteSigner } from '../../domain/signed-note.js';
+import { originOf, signNote, type NoteSigner } from '../../domain/signed-note.js';
 import { checkedEvent, leafOf } from './checked-leaves.js';
 import { turnAlone } from '../timing/next-turn.js';
 import { newCommand, type Initiator } from '../writing/commands.js';
@@ -399,11 +399,12 @@ const lastBefore = async (
 };
 
 /**
- * Waits until everything that was written before is signed, and returns the newest checkpoint. Throws
- * EventStoreUnavailable if that takes too long: the notary does not run, or lags.
+ * Waits until everything that was written before is signed under the log's name, and returns the newest
+ * checkpoint. Throws EventStoreUnavailable if that takes too long: the notary does not run, or lags.
  */
 const signedHead = async (
   { store, tiles, raw, clock, isWitnessed }: ExportDeps,
+  origin: string,
   signal: AbortSignal,
 ): Promise<Checkpoint> => {
   const { position } = await store.head();
@@ -413,6 +414,7 @@ const signedHead = async (
     const [tree, newest] = [await tiles.tree(), await tiles.newest()];
     const isCovered =
       newest !== null &&
+      originOf(newest.note) === origin &&
       tree.position >= position &&
       newest.size >= (await countUpTo({ tiles, raw }, position, tree.size));
     const waited = clock.monotonic() - began;
@@ -425,7 +427,8 @@ const signedHead = async (
 };
 
 /**
- * The span of a period. It ends at a kept checkpoint, so that its witnesses have signed it: at or after `to`.
+ * The span of a period. It ends at a kept checkpoint, so that its witnesses have signed it: at or after `to`,
+ * and of the name that the log has now.
  */
 const spanOf = async (
   deps: ExportDeps,
@@ -437,7 +440,9 @@ const spanOf = async (
   if (end < begin || (end === begin && from !== null && to !== null && from > to))
     throw new DomainError('invalid_parameter', '`to` lies before `from`.', 'to');
   const kept = to === null ? [] : await deps.tiles.kept();
-  const tree = kept.find(({ size }) => size >= Math.max(end, begin, 1)) ?? newest;
+  const origin = originOf(newest.note);
+  const tree =
+    kept.find(({ size, note }) => size >= Math.max(end, begin, 1) && originOf(note) === origin) ?? newest;
   return { from: begin, tree };
 };
 
@@ -561,7 +566,7 @@ export const exportLog = async (
   if (signer === undefined)
     throw new EventStoreUnavailable('This process has no key to sign statements with.');
   try {
-    const plan = await planOf(deps, wanted, options, await signedHead(deps, signal));
+    const plan = await planOf(deps, wanted, options, await signedHead(deps, signer.name, signal));
     if (options.since !== null && options.since > plan.tree.size)
       throw new DomainError('invalid_parameter', `The tree has ${plan.tree.size} events.`, 'since');
     return await begun(sent(deps, initiator, plan, options, signer.name));

@@ -1,6 +1,7 @@
 import { insteadOf } from '../../domain/errors.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
 import { emptyFrontier, grow, rootOf, type Frontier, type Hash } from '../../domain/merkle.js';
+import { originOf } from '../../domain/signed-note.js';
 import { eventChecker, leavesOf, orgOf, type CheckEvents, type CheckedEvent } from './checked-leaves.js';
 import { DamagedLog } from './damaged-log.js';
 import { assertLastHead, ifRestored, isPrefix } from './last-head.js';
@@ -175,6 +176,7 @@ class Notary {
     private readonly signed: number,
     /** Checkpoints that the tree has not reached again: it must have their roots to be signed. */
     private unproven: readonly KnownHead[],
+    /** Of the name that the log has now. */
     private newest: Checkpoint | null,
     /** From an earlier tree, which is a prefix of its own. */
     private earlier: LookedBack | null,
@@ -209,7 +211,9 @@ class Notary {
     await tiles.extend(tree.size, [], tree.position, tree.epoch + 1);
     const unproven = known.filter((head) => head.size > size);
     const earlier = await seenBefore(deps, size);
-    return new Notary(deps, tree.epoch + 1, own, signed, unproven, newest, earlier);
+    // Under another name, that of a lost key, it is signed again.
+    const isNamed = newest !== null && (sign === null || originOf(sign(newest)) === originOf(newest.note));
+    return new Notary(deps, tree.epoch + 1, own, signed, unproven, isNamed ? newest : null, earlier);
   }
 
   /** Whether the tree has reached every checkpoint that is kept, and has its root. */

@@ -454,6 +454,23 @@ describe('an export', () => {
     expect(verifyExport(await sign(fresh), { keys: [vkeyOf(fresh)] }).verified).to.equal(true);
   });
 
+  it('is verified under the name that the log has since its key was lost, of whatever time', async () => {
+    const { world } = await happened(['send', 'buy']);
+    const deps = await notarized(world, await storedEvents(world));
+    const at = world.clock.now();
+    await world.clock.advance(7_200_000);
+    await buy(world, 1);
+    deps.raw.events = await storedEvents(world);
+    await deps.notarize();
+    const renamed = signerFrom('cards.example.com/log2', 'note', Buffer.alloc(32, 6));
+    await deps.notarize(renamed);
+    const keys = [vkeyOf(renamed), vkey];
+    const after = { ...deps, signers: [renamed] };
+    const all = await exported(after, { kind: 'organization', org });
+    const period = await exported(after, { kind: 'period', org: null, from: null, to: at + 1 });
+    for (const file of [all, period]) expect(failures(file, { keys })).to.deep.equal([]);
+  });
+
   it('is verified with as many witnesses as were asked for, and not with fewer or others', async () => {
     const { deps } = await subjectsOf(['send']);
     const newest = await deps.tiles.newest();
