@@ -16,6 +16,7 @@ import { withoutMac, type RawEvent } from './hash-chain.js';
 import { assertUndamaged, DamagedLog, logDamaged } from './damaged-log.js';
 import { execute, type WriteDeps } from '../writing/execute.js';
 import { consistencyProof, frontierAt, inclusionProof } from './log-proofs.js';
+import { erasureFinder } from '../personal/erased.js';
 import type { KeyRing } from '../personal/key-ring.js';
 import type { Artwork } from '../ports/artwork.js';
 import { clockTolerance, EventStoreUnavailable } from '../ports/event-store.js';
@@ -180,30 +181,35 @@ interface Standing {
   readonly before?: object;
 }
 
-/** Personal data as an export shows it: as it is stored, with its key. */
-const personalOf = (options: ExportOptions, keys: ExportDeps['keys'], event: StoredEvent) => {
-  const { keyId } = metadataOf(event);
-  if (keyId === null) return { personal: null };
-  if (!options.personal) return { personal: null, key: null };
-  return { personal: event.personal, key: keys?.keyOf(keyId)?.toString('base64') ?? null };
+/** Personal data as an export shows it: as it is stored, with its key unless it was erased. */
+const personalIn = ({ keys, raw }: Pick<ExportDeps, 'keys' | 'raw'>, options: ExportOptions) => {
+  const isErased = erasureFinder((stream, from) => raw.readStoredStream(stream, from));
+  return async (event: StoredEvent) => {
+    const { keyId } = metadataOf(event);
+    if (keyId === null) return { personal: null };
+    if (!options.personal) return { personal: null, key: null };
+    await keys?.load([keyId]);
+    const key = (await isErased(event)) ? null : keys?.keyOf(keyId);
+    return { personal: event.personal, key: key?.toString('base64') ?? null };
+  };
 };
 
 /** Makes lines of events when they are asked for: the exact texts that are stored. */
-const lineMaker =
-  ({ keys }: Pick<ExportDeps, 'keys'>, options: ExportOptions) =>
-  async (leaf: ExportedLeaf & Standing): Promise<Part> => {
+const lineMaker = (deps: Pick<ExportDeps, 'keys' | 'raw'>, options: ExportOptions) => {
+  const personalOf = personalIn(deps, options);
+  return async (leaf: ExportedLeaf & Standing): Promise<Part> => {
     const { index, orgSeq, event, proof, previous, before } = leaf;
     if (leaf.isAlone === true)
       return { line: JSON.stringify({ leaf: leaf.hash.toString('base64') }), event: null };
-    const { org, keyId } = metadataOf(event);
-    if (options.personal && keyId !== null) await keys?.load([keyId]);
+    const { org } = metadataOf(event);
     const { stream, revision, id, type, data } = event;
     const metadata = withoutMac(event.metadata);
-    const personal = personalOf(options, keys, event);
+    const personal = await personalOf(event);
     const line = { index, stream, revision, org, org_seq: orgSeq, id, type, data, ...personal, metadata };
     const standing = { ...(proof && { proof }), ...(previous && { previous }), ...(before && { before }) };
     return { line: JSON.stringify({ ...line, ...standing }), event };
   };
+};
 
 /** A line of an export before its last one; `event`: null if it shows a leaf alone, or a front. */
 interface Part {

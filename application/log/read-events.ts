@@ -178,7 +178,8 @@ export const followEvents = async (
   const filter = { category: card.category, stream, organization: org, types: null };
   const sourcesOf = sources(deps);
   return (async function* () {
-    for await (const logged of new LogWatch(deps.store, { after: begin, until: null, filter, signal })) {
+    const watched = { after: begin, until: null, filter, closesErased: false, signal };
+    for await (const logged of new LogWatch(deps.store, watched)) {
       const announced = announcedBy(logged);
       if (announced === null || (type !== null && announced.type !== type)) continue;
       const event = shownBy(await sourcesOf(logged), {

@@ -1,6 +1,7 @@
 import type { LoggedEvent } from '../../domain/events.js';
 import { categoryOf, type StreamName, type Uuid } from '../../domain/ids.js';
-import { openedNow, withheldData } from '../personal/personal.js';
+import { erasureFinder } from '../personal/erased.js';
+import { erasedData, openedNow, withheldData } from '../personal/personal.js';
 import type { EventStore } from '../ports/event-store.js';
 
 /** Null: any. */
@@ -52,11 +53,13 @@ export const cloudEventAttributes = ({ stream, id, type, metadata }: LoggedEvent
 /** Small, because each event is written out before another task has a turn. */
 const batchSize = 100;
 
-/** The event without its personal data. Its digest stays, and the hash chain with it. */
-export const withoutPersonal = (event: LoggedEvent): LoggedEvent => {
+const withData = (event: LoggedEvent, data: object): LoggedEvent => {
   const { id, stream, revision, position, type, metadata } = event;
-  return { id, stream, revision, position, type, data: withheldData(event), metadata };
+  return { id, stream, revision, position, type, data, metadata };
 };
+
+/** The event without its personal data. Its digest stays, and the hash chain with it. */
+export const withoutPersonal = (event: LoggedEvent): LoggedEvent => withData(event, withheldData(event));
 
 /**
  * The events of the log after a position that a filter wants, then live, until the signal aborts, or, if
@@ -67,11 +70,13 @@ export class LogWatch implements AsyncIterable<LoggedEvent> {
   #isDone = false;
 
   constructor(
-    private readonly store: Pick<EventStore, 'follow'>,
+    private readonly store: Pick<EventStore, 'follow' | 'readStream'>,
     private readonly options: {
       readonly after: bigint;
       readonly until: bigint | null;
       readonly filter: LogFilter;
+      /** Leaves closed what an erasure has covered since, too, for which it reads the streams. */
+      readonly closesErased: boolean;
       readonly signal: AbortSignal;
     },
   ) {
@@ -94,14 +99,18 @@ export class LogWatch implements AsyncIterable<LoggedEvent> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<LoggedEvent, void, undefined> {
-    const { after, until, filter, signal } = this.options;
+    const { after, until, filter, closesErased, signal } = this.options;
+    const isErased = erasureFinder((stream, from) => this.store.readStream(stream, from));
     this.#isDone = until !== null && after >= until;
     if (this.#isDone) return;
     for await (const batch of this.store.follow(after, { signal, batch: batchSize })) {
       for (const event of batch) {
         this.#isDone = until !== null && event.position > until;
         if (this.#isDone) return;
-        if (isWanted(filter, event)) yield openedNow(event);
+        if (isWanted(filter, event)) {
+          const isClosed = closesErased && event.metadata.keyId !== null && (await isErased(event));
+          yield isClosed ? withData(event, erasedData(event)) : openedNow(event);
+        }
         this.#position = event.position;
         this.#isDone = event.position === until;
         if (this.#isDone) return;

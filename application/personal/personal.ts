@@ -182,6 +182,9 @@ export const openedNow: typeof SealedOriginal.openedNow = (event) => SealedOrigi
 /** The data of an event, as it was read, without all that is personal. */
 export const withheldData = (event: RecordedEvent): object => takeOut(event.type, asStored(event).data).data;
 
+/** The data of an event whose personal data was erased. */
+export const erasedData = (event: RecordedEvent): object => withPart(event.type, asStored(event).data, null);
+
 type Opening = <Position extends bigint | null>(
   events: readonly (RecordedEvent & { readonly position: Position })[],
   /** The events before this one stay sealed. */

@@ -235,12 +235,14 @@ export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorL
         await momentOf(store, after, 'from');
         const filter = { category, stream: stream as StreamName | null, organization, types: typesOf(types) };
         const end = await endOf(store, until);
-        const watch = new LogWatch(store, { after, until: end, filter, signal: request.signal });
-        const type = preferredType(request.header('accept'), ['text/event-stream', 'application/jsonl']);
         const { scopes } = request.caller;
         const seesAll = scopes === null || scopes.includes('operator:audit');
+        const withhold = personal === 'withhold' || !seesAll;
+        const watched = { after, until: end, filter, closesErased: !withhold, signal: request.signal };
+        const watch = new LogWatch(store, watched);
+        const type = preferredType(request.header('accept'), ['text/event-stream', 'application/jsonl']);
         const how = {
-          withhold: personal === 'withhold' || !seesAll,
+          withhold,
           marks: type === 'text/event-stream',
           asCloudEvents: format === 'cloudevents',
         };

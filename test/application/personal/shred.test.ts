@@ -13,6 +13,7 @@ import {
   readEvent,
   type ShownEvent,
 } from '../../../application/log/read-events.js';
+import { LogWatch } from '../../../application/log/watch-log.js';
 import type { ReadModels } from '../../../application/ports/read-models.js';
 import { openedEvents, personalSeal } from '../../../application/personal/personal.js';
 import { sendCard } from '../../../application/cards/send-card.js';
@@ -31,7 +32,7 @@ import {
   type ContactDetails,
 } from '../../../domain/contact.js';
 import { addToDoNotMail, doNotMail, doNotMailId, removeFromDoNotMail } from '../../../domain/do-not-mail.js';
-import { UnknownEvent } from '../../../domain/events.js';
+import { UnknownEvent, type LoggedEvent } from '../../../domain/events.js';
 import { OrganizationId, streamName } from '../../../domain/ids.js';
 import type { MasterKeys } from '../../../domain/webhook-signing.js';
 import { makeWorld, org, sendRequest, type World } from '../../support/fixtures/world.js';
@@ -139,12 +140,19 @@ describe('what was erased', () => {
       followed.push(each);
       stop.abort();
     }
+    const filter = { category: null, stream: cardStream(gone), organization: null, types: null };
+    const until = (await sealed.store.head()).position;
+    const { signal } = new AbortController();
+    const watched: LoggedEvent[] = [];
+    const watch = new LogWatch(sealed.store, { after: 0n, until, filter, closesErased: true, signal });
+    for await (const each of watch) watched.push(each);
     const past = await cardForOperator(sealed, gone, moment);
     const was = await documentAt(sealed.store, contacts, contactStream, moment);
     const shown = [
       await listed(gone),
       await readEvent(deps, org, event?.id ?? ''),
       followed,
+      watched,
       (await cardHistory(sealed, gone, null)).map(({ data }) => data),
       (await cardHistory(sealed, gone, moment)).map(({ data }) => data),
       past,
