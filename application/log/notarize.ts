@@ -133,7 +133,10 @@ export const rebuildTree = async (
   return notarizeNow({ ...deps, sign: null, scrubEvery: 0 }, onProgress);
 };
 
-/** Damage is written down before it is thrown, so that other processes and the next start know of it. */
+/**
+ * Damage is written down before it is thrown, so that other processes and the next start know of it. Tiles of
+ * which some are missing are removed, so that the next try makes them again.
+ */
 const recordingDamage = async <T>(
   { tiles, restoreHint }: Pick<Notarizing, 'tiles' | 'restoreHint'>,
   work: () => Promise<T>,
@@ -141,8 +144,9 @@ const recordingDamage = async <T>(
   try {
     return await work();
   } catch (error) {
+    if (error instanceof MissingTiles) await tiles.reset();
     const found =
-      error instanceof ForkedLog || error instanceof MissingTiles || error instanceof RefusedByWitnesses
+      error instanceof ForkedLog || error instanceof RefusedByWitnesses
         ? new DamagedLog((await tiles.tree()).position, error.message)
         : error;
     if (!(found instanceof DamagedLog)) throw found;
@@ -189,17 +193,25 @@ class Notary {
     return this.own.size;
   }
 
-  /** Takes the tree over, after it was compared with its tiles and with every checkpoint that is kept. */
+  /**
+   * Takes the tree over, after it was compared with its tiles and with every checkpoint that is kept. Lost
+   * tiles are made again from the events, and compared with the checkpoints on the way.
+   */
   static async begin(deps: Notarizing, signal: AbortSignal): Promise<Notary> {
-    const { tiles, heads, sign, witnesses } = deps;
+    const { tiles, heads } = deps;
     if (heads !== undefined) await assertLastHead({ ...deps, heads });
-    let tree = await tiles.tree();
-    const fromTiles = await frontierAt(tiles, tree.size).catch(insteadOf(MissingTiles, null));
-    // Lost tiles are made again from the events, and compared with the checkpoints on the way.
-    if (fromTiles === null || !rootOf(fromTiles).equals(rootOf(tree))) {
+    return Notary.#over(deps, signal).catch(async (error: unknown) => {
+      if (!(error instanceof MissingTiles)) throw error;
       await tiles.reset();
-      tree = await tiles.tree();
-    }
+      return Notary.#over(deps, signal);
+    });
+  }
+
+  static async #over(deps: Notarizing, signal: AbortSignal): Promise<Notary> {
+    const { tiles, heads, sign, witnesses } = deps;
+    const tree = await tiles.tree();
+    if (!rootOf(await frontierAt(tiles, tree.size)).equals(rootOf(tree)))
+      throw new MissingTiles(`the tiles of ${tree.size} events do not give the root of the tree`);
     const known = await knownHeads(deps);
     for (const head of known) if (head.size <= tree.size) await assertRoot(deps, head, known);
     const signed = await signedSize(deps);
@@ -231,7 +243,10 @@ class Notary {
     const { size, position } = this.own;
     const ahead = Math.min(batchSize, tree.size - size);
     const there = ahead > 0 ? await leavesFrom(tiles, size, ahead) : null;
-    if (ahead < 0 || (there !== null && there.hashes.length < ahead))
+    const isShort = there !== null && there.hashes.length < ahead;
+    if (isShort && (await tiles.tree()).size >= tree.size)
+      throw new MissingTiles(`the tiles lack leaves of the ${ahead} events after the first ${size}`);
+    if (ahead < 0 || isShort)
       throw new Error('the tree has become smaller: it will be compared with the log again');
     const events = await log.readStored(position, there === null ? batchSize : ahead);
     const last = events.at(-1);
@@ -361,7 +376,10 @@ class Notary {
     const { start, events, hashes, orgSeqs } = await eventsIn(this.deps, known.size);
     const before = await frontierAt(tiles, start);
     if (!rootOf(grow(before, hashes).frontier).equals(rootOf(known)))
-      throw new MissingTiles(`the tiles of the first ${known.size} events do not give their root`);
+      throw new DamagedLog(
+        (await tiles.tree()).position,
+        `the tiles of the first ${known.size} events do not give their root`,
+      );
     for (const [at, event] of [...events.entries()].toReversed()) {
       const org = orgOf(event);
       if (!counts.has(org)) counts.set(org, (orgSeqs[at] ?? 0) + 1);

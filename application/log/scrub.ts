@@ -5,7 +5,7 @@ import { emptyFrontier, grow, hashesIn, rootOf, tileWidth, type Frontier } from 
 import { eventChecker, leafOf, leavesOf, type CheckEvents } from './checked-leaves.js';
 import { DamagedLog } from './damaged-log.js';
 import { ifRestored } from './last-head.js';
-import { frontierAt } from './log-proofs.js';
+import { frontierAt, MissingTiles } from './log-proofs.js';
 import type { LeafTile, LogTiles, LogTree } from '../ports/log-tiles.js';
 import type { RawLog, StoredEvent } from '../ports/raw-log.js';
 import type { KnownHead, SignedHeads } from '../ports/signed-heads.js';
@@ -53,7 +53,7 @@ export const assertRoot = async (
 
 /**
  * Of the first `size` events of the tree, those in its last tile, and their leaves. If an event is not that
- * of its leaf, the whole log is read back, to name the first wrong one. Throws DamagedLog.
+ * of its leaf, the whole log is read back, to name the first wrong one. Throws DamagedLog and MissingTiles.
  */
 export const eventsIn = async (deps: ReadingBack, size: number) => {
   const { tiles, log } = deps;
@@ -61,15 +61,17 @@ export const eventsIn = async (deps: ReadingBack, size: number) => {
   const start = n * tileWidth;
   const count = size - start;
   const tile = await tiles.leaves(n);
-  const after = tile?.after ?? 0n;
+  if (tile === null || tile.hashes.length < count)
+    throw new MissingTiles(`the tile ${n} of the log's leaves is missing, or is too short`);
+  const { after } = tile;
   const events = await log.readStored(after, count).catch(insteadOf(DamagedLog, []));
-  if (tile !== null && events.length === count && wrongAmong(events, tile) === -1)
+  if (events.length === count && wrongAmong(events, tile) === -1)
     return { start, events, hashes: tile.hashes.slice(0, count), orgSeqs: tile.orgSeqs };
   await readBack(deps);
   throw new DamagedLog(after, `the tiles do not say where the first ${size} events end`);
 };
 
-/** The position of the last of the first `size` events of the tree. Throws DamagedLog. */
+/** The position of the last of the first `size` events of the tree. Throws DamagedLog and MissingTiles. */
 export const endAt = async (deps: ReadingBack, size: number): Promise<bigint> =>
   (size === 0 ? null : (await eventsIn(deps, size)).events.at(-1))?.position ?? 0n;
 
@@ -102,7 +104,7 @@ const wrongAmong = (
     return leaf === undefined || leafOf(event, orgSeqs[at] ?? 0)?.equals(leaf) !== true;
   });
 
-/** Throws DamagedLog with the first event that is not as it was notarized. */
+/** Throws DamagedLog with the first event that is not as it was notarized, and MissingTiles. */
 export const readBack = async (deps: ReadingBack): Promise<void> => {
   const scrub = await Scrub.ofUnproven(deps);
   while (!(await scrub.step()));
@@ -164,7 +166,7 @@ export class Scrub {
   /** Reads one batch back. True when all that was notarized at the beginning has been read. */
   async step(): Promise<boolean> {
     return this.#step().catch(async (error: unknown) => {
-      // Missing tiles say nothing about the log: they are rebuilt, and compared on the way.
+      // Another notary makes them again.
       if ((await this.deps.tiles.tree()).size < this.tree.size)
         throw new Error('the tree has become smaller: it will be compared with the log again');
       throw error;
@@ -193,6 +195,8 @@ export class Scrub {
       );
       for (const [level, { from: start, hashes }] of levels.entries()) {
         const kept = hashesIn(await tiles.hashes(level, start, hashes.length));
+        if (kept.length < hashes.length)
+          throw new MissingTiles(`level ${level} of the log's tiles lacks hashes from ${start} on`);
         const wrong = hashes.findIndex((hash, at) => kept[at]?.equals(hash) !== true);
         if (wrong === -1) continue;
         const position = level === 0 ? leaves[wrong]?.position : leaves[0]?.position;

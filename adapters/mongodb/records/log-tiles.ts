@@ -146,14 +146,20 @@ class MongoLogTiles implements LogTiles {
   }
 
   async reset(): Promise<void> {
-    const tree = await this.tree();
+    const { size } = await this.tree();
     // First the document that makes tiles count; then they may go one by one.
+    await this.#emptyTree();
+    if (size === 0) return;
+    await this.#tiles().deleteMany({});
+    // Those that another notary has made again meanwhile may have gone, too.
+    await this.#emptyTree();
+  }
+
+  async #emptyTree(): Promise<void> {
     await this.#tree().updateOne(
       { _id: { $eq: 'tree' } },
       { $set: { size: 0n, roots: new Binary(Buffer.alloc(0)), position: 0n } },
     );
-    if (tree.size === 0) return;
-    await this.#tiles().deleteMany({});
   }
 
   async damage(): Promise<LogDamage | null> {

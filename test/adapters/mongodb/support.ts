@@ -44,7 +44,7 @@ const hearing = <T extends object>(
   });
 
 /** The same database; `called` hears of every call of a collection as `{method} {collection}`. */
-const hearingCalls = (
+export const hearingCalls = (
   database: MongoDatabase,
   called: (call: string, given: readonly unknown[], make: () => unknown) => unknown,
 ): MongoDatabase => {

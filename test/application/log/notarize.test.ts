@@ -9,10 +9,11 @@ import {
 } from '../../../application/log/notarize.js';
 import type { Checkpoint, Leaf, LogTiles } from '../../../application/ports/log-tiles.js';
 import type { StoredEvent } from '../../../application/ports/raw-log.js';
+import { DamagedLog } from '../../../application/log/damaged-log.js';
 import { leafOf } from '../../../application/log/checked-leaves.js';
 import { RefusedByWitnesses } from '../../../application/log/witnesses.js';
 import { UnusableHead } from '../../../application/ports/signed-heads.js';
-import { emptyFrontier, grow, rootOf } from '../../../domain/merkle.js';
+import { emptyFrontier, grow, rootOf, tileWidth } from '../../../domain/merkle.js';
 import { entryHash } from '../../../domain/log-entry.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { OrganizationId, StreamName } from '../../../domain/ids.js';
@@ -104,6 +105,26 @@ const damageOf = async (work: Promise<unknown>): Promise<unknown> =>
     () => null,
     (error: unknown) => error,
   );
+
+/** Tiles of which one is lost, until they are made again. */
+class LossyTiles extends MemoryLogTiles {
+  lost: number | null = null;
+
+  override async hashes(level: number, from: number, count: number): Promise<Buffer> {
+    const [first, last] = [from, from + count - 1].map((index) => Math.floor(index / tileWidth));
+    const isLost = level === 0 && this.lost !== null && this.lost >= (first ?? 0) && this.lost <= (last ?? 0);
+    return isLost ? Buffer.alloc(0) : super.hashes(level, from, count);
+  }
+
+  override async leaves(tile: number) {
+    return tile === this.lost ? null : super.leaves(tile);
+  }
+
+  override async reset(): Promise<void> {
+    this.lost = null;
+    await super.reset();
+  }
+}
 
 describe('the notary', () => {
   it('makes each event a leaf, in order, and signs the root of what it has made', async () => {
@@ -339,6 +360,27 @@ describe('the notary', () => {
     await notarizeNow(notarizing(log, tiles, { onCheckpoint: ({ size }) => sizes.push(size) }));
     expect(sizes).to.deep.equal([70]);
     expect(rootOf(await tiles.tree()).toString('hex')).to.equal(rootAt(70));
+  });
+
+  it('makes tiles again of which any is lost, and takes none for damage', async () => {
+    const all = storedLog(repeated(12));
+    for (const lost of [0, 1, 2, 3]) {
+      const log = new MemoryRawLog(all.slice(0, 300));
+      const tiles = new LossyTiles();
+      await notarizeNow(notarizing(log, tiles));
+      clock.set(clock.now() + 7_200_000);
+      log.events = all;
+      await notarizeNow(notarizing(log, tiles));
+      tiles.lost = lost;
+      const stop = new AbortController();
+      const deps = notarizing(log, tiles, { onScrubbed: () => stop.abort() });
+      let tries = 0;
+      for (; !stop.signal.aborted; tries += 1)
+        expect(await damageOf(runNotary(deps, stop.signal))).to.not.be.instanceOf(DamagedLog);
+      expect([tiles.lost, await tiles.damage()]).to.deep.equal([null, null]);
+      expect(tries, `${lost}`).to.be.below(3);
+      expect(rootOf(await tiles.tree()).toString('hex')).to.equal(computedRoot(all.length, all));
+    }
   });
 
   it('signs nothing that contradicts a checkpoint, whatever was lost or removed with the change', async () => {

@@ -4,7 +4,7 @@ import { frontierAt } from '../../../../application/log/log-proofs.js';
 import { emptyFrontier, grow, rootOf } from '../../../../domain/merkle.js';
 import { leavesFrom } from '../../../contract/log-tiles.js';
 import { describeWithEngines } from '../../../support/runner/engines.js';
-import { freshDatabase, refusing } from '../support.js';
+import { freshDatabase, hearingCalls, refusing } from '../support.js';
 
 const rootAt = (size: number): Buffer =>
   rootOf(
@@ -64,6 +64,24 @@ describeWithEngines(['MONGODB_URL'], 'the tiles of the log in MongoDB, whose not
       const leaves = leavesFrom(0, 40);
       expect(await tiles.extend(0, leaves, 400n, 1)).to.equal(true);
       expect(rootOf(await frontierAt(tiles, 40)).equals(rootAt(40))).to.equal(true);
+    } finally {
+      await end();
+    }
+  });
+
+  it('do not count where another notary made them again while they were removed', async () => {
+    const { database, end } = freshDatabase(url);
+    try {
+      const tiles = mongoLogTiles(database);
+      const leaves = leavesFrom(0, 300);
+      await tiles.extend(0, leaves, 300n, 1);
+      const slow = hearingCalls(database, async (call, _, make) => {
+        if (call === 'deleteMany log_tiles') await tiles.extend(0, leaves, 300n, 2);
+        return make();
+      });
+      await mongoLogTiles(slow).reset();
+      const { size } = await tiles.tree();
+      expect(await frontierAt(tiles, size)).to.have.property('size', size);
     } finally {
       await end();
     }
