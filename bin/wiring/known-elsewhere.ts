@@ -6,7 +6,6 @@ import { headsOfAnchors } from '../../adapters/log-witness/known-heads.js';
 import type { Notarizing } from '../../application/log/notarize.js';
 import { Witnesses, type WitnessesDeps } from '../../application/log/witnesses.js';
 import type { SignedHeads } from '../../application/ports/signed-heads.js';
-import { messageOf } from '../../domain/errors.js';
 import { parseVkey } from '../../domain/signed-note.js';
 import type { LogKeys } from '../settings/log-keys.js';
 import type { Settings } from '../settings/settings.js';
@@ -47,16 +46,11 @@ export const keptElsewhere = async (
   // Loaded only where there is one: it brings the whole of the settings into the thread.
   const policy = logPolicyFile && (await import('../settings/log-policy.js')).logPolicy({ logPolicyFile });
   const keys = vkeys.map(parseVkey);
-  const anchors = async (folder: string) =>
-    headsOfAnchors(folder, keys).catch((error: unknown) => {
-      deps.report(new Error(`LOG_ANCHOR_DIR ${folder}: ${messageOf(error)}`, { cause: error }));
-      return [];
-    });
   return {
     heads,
     witnesses: policy ? new Witnesses({ ...deps, policy, ask: askWitness }) : null,
     ...(logAnchorDir !== null && {
-      knownElsewhere: () => anchors(logAnchorDir),
+      knownElsewhere: () => headsOfAnchors(logAnchorDir, keys, deps.report),
       anchor: anchorsIn(logAnchorDir, keys, deps.report),
     }),
   };

@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { anchorsIn } from '../../../adapters/log-witness/anchors.js';
 import { headsOfAnchors } from '../../../adapters/log-witness/known-heads.js';
 import type { Checkpoint } from '../../../application/ports/log-tiles.js';
+import { messageOf } from '../../../domain/errors.js';
 import { emptyFrontier, rootOf } from '../../../domain/merkle.js';
 import { checkpointText, signerFrom, signNote } from '../../../domain/signed-note.js';
 import { standingClock } from '../../support/time/standing-clock.js';
@@ -42,7 +43,22 @@ describe('the anchor of an hour', () => {
       const anchor = anchorsIn(folder, [log], (error) => reports.push(String(error)));
       for (let time = 0; time < 2; time += 1) await anchor(checkpoint, hour);
       expect(reports).to.deep.equal([]);
-      expect((await headsOfAnchors(folder, [log])).map(({ size }) => size)).to.deep.equal([0]);
+      const heads = await headsOfAnchors(folder, [log], (error) => expect.fail(String(error)));
+      expect(heads.map(({ size }) => size)).to.deep.equal([0]);
+    }));
+
+  it('is compared with the log whatever else lies beside it', () =>
+    inNewDirectory(async (folder) => {
+      await mkdir(join(folder, '2026-03-02T14.checkpoint'));
+      await anchorsIn(folder, [log], (error) => expect.fail(String(error)))(checkpoint, hour);
+      const reports: string[] = [];
+      const report = (error: unknown) => void reports.push(messageOf(error));
+      expect((await headsOfAnchors(folder, [log], report)).map(({ size }) => size)).to.deep.equal([0]);
+      expect(await headsOfAnchors(join(folder, 'none'), [log], report)).to.deep.equal([]);
+      expect(reports.map((text) => text.replace(/: E.*/, ''))).to.deep.equal([
+        `LOG_ANCHOR_DIR: ${join(folder, '2026-03-02T14.checkpoint')} can't be read`,
+        `LOG_ANCHOR_DIR: ${join(folder, 'none')} can't be read`,
+      ]);
     }));
 
   it('is not taken for kept where its name is that of another file, which stays as it is', () =>
