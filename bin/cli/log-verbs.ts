@@ -134,7 +134,7 @@ const logWatch = longVerb(
     const head = headOf(note, log, witnesses, quorum);
     const older = before === null ? null : headOf(before, log, [], 0);
     if (older !== null) await proveGrowth(older, head, (name) => readPublic(environment, name));
-    writeFileSync(`${path}.new`, note, { mode: 0o600 });
+    writeFileSync(`${path}.new`, note, { mode: 0o600, flush: true });
     renameSync(`${path}.new`, path);
     show(
       { size: head.size, before: older?.size ?? null },
