@@ -62,6 +62,8 @@ const pollInterval: Milliseconds = 500;
 /** While events come: a batch costs the same however few they are, and the tree is signed once a second. */
 const gathersFor: Milliseconds = 250;
 const signInterval: Milliseconds = 1_000;
+/** After an anchor that could not be written. */
+const anchorPause: Milliseconds = 60_000;
 /** How long a stopping process waits for witnesses. */
 const lastSignature: Milliseconds = 1_000;
 
@@ -168,6 +170,7 @@ interface Grown extends Frontier {
 class Notary {
   readonly #check: CheckEvents;
   #anchored = '';
+  #anchorsFrom = -Infinity;
   /** How many events of each organization its own tree holds, as far as that is known. */
   readonly #counts = new Map<OrganizationId | null, number>();
   /** From the tree that it began with. */
@@ -316,7 +319,8 @@ class Notary {
     const { tiles, clock, witnesses, anchor, onError = () => undefined } = this.deps;
     const newest = this.newest;
     const hour = clock.instant().slice(0, 'YYYY-MM-DDTHH'.length);
-    const isAnchored = (anchor ?? null) === null || hour === this.#anchored;
+    const isAnchored =
+      (anchor ?? null) === null || hour === this.#anchored || clock.monotonic() < this.#anchorsFrom;
     const isDue = newest !== null && witnesses?.areDue(newest.size) === true;
     if (newest === null || (isAnchored && !isDue) || !this.isProven || (await tiles.damage()) !== null)
       return;
@@ -326,7 +330,13 @@ class Notary {
       if (note !== newest.note) await tiles.keep(this.newest);
     }
     if (isAnchored) return;
-    await anchor?.(newest, hour).then(() => (this.#anchored = hour), onError);
+    await anchor?.(newest, hour).then(
+      () => (this.#anchored = hour),
+      (error: unknown) => {
+        this.#anchorsFrom = clock.monotonic() + anchorPause;
+        onError(error);
+      },
+    );
   }
 
   /** A scrub of all that was checked so far; null if another notary has just added to it. */
@@ -407,10 +417,10 @@ class Notary {
   }
 }
 
-/** From a tree that is a prefix of the one of this size; null if there is none. */
+/** From a tree that is a prefix of the one of this size; null if there is none, or nothing of it was seen. */
 const seenBefore = async ({ tiles, lookedBack }: Notarizing, size: number): Promise<LookedBack | null> => {
   const last = lookedBack?.last ?? null;
-  if (last === null || last.size > size) return null;
+  if (last === null || last.size > size || last.before.size === last.size) return null;
   const there = await frontierAt(tiles, last.size).catch(insteadOf(MissingTiles, null));
   return there !== null && rootOf(there).equals(last.root) ? last : null;
 };

@@ -4,7 +4,7 @@ import type { RawLog } from '../../application/ports/raw-log.js';
 import type { SignedHeads } from '../../application/ports/signed-heads.js';
 import { DamagedLog } from '../../application/log/damaged-log.js';
 import { assertNotSetBack, provenTiles } from '../../application/log/last-head.js';
-import { runNotary, type Notarizing } from '../../application/log/notarize.js';
+import { runNotary } from '../../application/log/notarize.js';
 import type { Rehearsal } from '../../application/writing/rehearsal.js';
 import { untilAborted } from '../../application/timing/until-aborted.js';
 import { eventMacs, type EventMacs } from '../../domain/event-mac.js';
@@ -81,18 +81,22 @@ export const notarized = (
   };
 };
 
+interface OnServers {
+  readonly log: RawLog;
+  readonly tiles: LogTiles;
+  readonly rehearsal: Rehearsal;
+}
+
 /**
- * The notary of a log on servers, for one process at a time. Throws UnusableHead, and DamagedLog, unless
- * damage is only to be reported: then it does nothing more until the signal aborts.
+ * The notary of a log on servers, for one process at a time; of a rehearsal it signs nothing. Throws
+ * UnusableHead, and DamagedLog, unless damage is only to be reported: then it does nothing more until the
+ * signal aborts.
  */
-export const notaryOf =
-  (
-    options: EngineOptions,
-    { log: raw, tiles }: { readonly log: RawLog; readonly tiles: LogTiles },
-    lookedBack: Notarizing['lookedBack'] = { last: null },
-  ) =>
-  async (signal: AbortSignal): Promise<void> => {
-    const { settings, clock, log, logKeys = null, onWitnesses } = options;
+export const notaryOf = (options: EngineOptions, { log: raw, tiles, rehearsal }: OnServers) => {
+  const lookedBack = { last: null };
+  return async (signal: AbortSignal): Promise<void> => {
+    const { settings, clock, log, onWitnesses } = options;
+    const logKeys = (await rehearsal()) === null ? (options.logKeys ?? null) : null;
     const onDamage = damageHandler(options);
     const onError = (error: unknown): void =>
       log.error({ err: error }, 'the record of the log outside its store could not be read or written');
@@ -126,3 +130,4 @@ export const notaryOf =
       await untilAborted({ clock, signal, pause: 60_000, onError: () => undefined }, () => Promise.resolve());
     }
   };
+};

@@ -127,14 +127,7 @@ export const openServers = (
     raw: eventStore,
     project: readable(stores.project),
     exclusively: (name, signal, work) => stores.exclusively(name, signal, readable(work)),
-    notarize: async (signal) => {
-      const signs = (await stores.rehearsal()) === null;
-      const notary = notaryOf(signs ? options : { ...options, logKeys: null }, {
-        log: eventStore,
-        tiles: stores.tiles,
-      });
-      await notary(signal);
-    },
+    notarize: notaryOf(options, { log: eventStore, tiles: stores.tiles, rehearsal: stores.rehearsal }),
     eventMacs: macsOf(options),
     deliveryQueue,
     publicStream,

@@ -511,6 +511,23 @@ describe('a head that the notary has signed', () => {
     ]); // prettier-ignore
   });
 
+  it('is brought to an anchor that could not be written once a minute', async () => {
+    const stop = new AbortController();
+    const timed = standingClock(0);
+    const tries: number[] = [];
+    const sleep = async (time: number): Promise<void> => {
+      await timed.sleep(time);
+      if (timed.monotonic() > 150_000) stop.abort();
+    };
+    const deps = notarizing(new MemoryRawLog(events), new MemoryLogTiles(), {
+      clock: { ...timed, sleep },
+      anchor: () => Promise.reject(new Error('the disk is full')),
+      onError: () => tries.push(Math.floor(timed.monotonic() / 60_000)),
+    });
+    await runNotary(deps, stop.signal);
+    expect(tries).to.deep.equal([0, 1, 2]);
+  });
+
   it('is published by nobody if so many witnesses refuse it that the quorum is impossible: the log counts as damaged', async () => {
     const tiles = new MemoryLogTiles();
     const { heads, more } = watched(tiles);
