@@ -208,10 +208,15 @@ const restoreServers = (from: string, servers: Servers, settings: Settings): Pro
       import('../../adapters/mongodb/records/rehearsal.js'),
     ]);
     const { files } = openBackup(from);
-    await setMark(database, { why: unfinishedRestore, state: 'unfinished' });
     const { position, hash } = manifestIn(from);
-    const changed = await passwordsChanged(log, BigInt(position));
-    await loadRecords(database, from, files, { changed, head: (await log.head()).position });
+    const [end, head] = [BigInt(position), (await log.head()).position];
+    if (end <= head && ((await log.markAt(end))?.hash ?? null) !== hash)
+      throw refused(
+        `${from} was made beside another log: the one of EVENTSTORE_URL has another event at position ${position}, or none. Name a backup that was made beside this log, or set EVENTSTORE_URL to the other one.`,
+      );
+    await setMark(database, { why: unfinishedRestore, state: 'unfinished' });
+    const changed = await passwordsChanged(log, end);
+    await loadRecords(database, from, files, { changed, head });
     const notes = putBack(from, kept(settings));
     await setMark(database, { why: restoredFrom(from) });
     return { path: 'MONGODB_URL', files, position, hash, notes };

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { MongoClient, type Document } from 'mongodb';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -125,6 +125,16 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'servers that are restored 
     return explain(failures[0]);
   };
 
+  const cli = async (args: readonly string[], more: Readonly<Record<string, string>> = {}) => {
+    let error = '';
+    const code = await runCommandLine(args, {
+      environment: { ...environment(), ...more },
+      write: () => undefined,
+      complain: (text) => void (error += text),
+    });
+    return { code, error };
+  };
+
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'cards-'));
     wiring = await distributedWiring(directory);
@@ -205,15 +215,6 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'servers that are restored 
   }).timeout(60_000);
 
   it('that were restored in part are not promoted until they are restored again', async () => {
-    const cli = async (args: readonly string[], more: Readonly<Record<string, string>> = {}) => {
-      let error = '';
-      const code = await runCommandLine(args, {
-        environment: { ...environment(), ...more },
-        write: () => undefined,
-        complain: (text) => void (error += text),
-      });
-      return { code, error };
-    };
     const copy = join(directory, 'copy');
     expect(await cli(['backup', copy])).to.include({ code: 0, error: '' });
     // Records are copied before secret files.
@@ -225,6 +226,22 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'servers that are restored 
     });
     expect(await cli(['restore', copy])).to.include({ code: 0, error: '' });
     expect(await cli(['promote'])).to.include({ code: 0, error: '' });
+    await running(allShown);
+  }).timeout(60_000);
+
+  it('are left as they are by a backup that was made beside another log', async () => {
+    const copy = join(directory, 'of another');
+    expect(await cli(['backup', copy])).to.include({ code: 0, error: '' });
+    const manifest = join(copy, 'backup.json');
+    const { hash, ...others } = JSON.parse(await readFile(manifest, 'utf8')) as { readonly hash: string };
+    await writeFile(
+      manifest,
+      JSON.stringify({ ...others, hash: hash.replace(/^./, (digit) => (digit === '0' ? '1' : '0')) }),
+    );
+    const { code, error } = await cli(['restore', copy]);
+    expect(code).to.equal(1);
+    expect(error).to.include(`${copy} was made beside another log`);
+    expect((await cli(['promote'])).error).to.include('is no rehearsal');
     await running(allShown);
   }).timeout(60_000);
 
