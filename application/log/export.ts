@@ -15,6 +15,7 @@ import { newCommand, type Initiator } from '../writing/commands.js';
 import { withoutMac, type RawEvent } from './hash-chain.js';
 import { assertUndamaged, DamagedLog, logDamaged } from './damaged-log.js';
 import { execute, type WriteDeps } from '../writing/execute.js';
+import { placeOf } from './log-entries.js';
 import { consistencyProof, frontierAt, inclusionProof } from './log-proofs.js';
 import { erasureFinder } from '../personal/erased.js';
 import type { KeyRing } from '../personal/key-ring.js';
@@ -32,6 +33,8 @@ export interface ExportDeps extends WriteDeps {
   readonly artwork: Pick<Artwork, 'get'>;
   /** Whether enough witnesses have signed a checkpoint; null if there are none. */
   readonly isWitnessed: ((note: string) => boolean) | null;
+  /** How many streams an export knows the last events of, before it forgets some. */
+  readonly rememberedStreams?: number;
 }
 
 /** A position, or a time. */
@@ -131,33 +134,33 @@ const proofsOf = async (tiles: LogTiles, { start, leaves }: ExportedTile, size: 
   };
 };
 
-const rememberedStreams = 50_000;
 /** After this many events other work has a turn. */
 const checkedPerTurn = 64;
 
 /** The event before another one in its stream. */
 interface Before {
   readonly hash: string;
-  /** False if it had to be read: it was not checked by this export, or long ago. */
-  readonly isRemembered: boolean;
+  /** Whether it was not checked by this export; null if it may have been, long ago. */
+  readonly isOutside: boolean | null;
 }
 
 /**
  * Checks events against the ones before them in their streams, which it returns: null before the first.
  * Throws DamagedLog.
  */
-const chainChecker = (raw: RawLog) => {
+const chainChecker = ({ raw, rememberedStreams = 50_000 }: Pick<ExportDeps, 'raw' | 'rememberedStreams'>) => {
   const heads = new LazyLru<StreamName, { readonly revision: number; readonly hash: string }>(
     rememberedStreams,
   );
   const beforeOf = async ({ stream, revision, position }: StoredEvent): Promise<Before | null> => {
     if (revision === 0) return null;
     const known = heads.get(stream);
-    if (known?.revision === revision - 1) return { hash: known.hash, isRemembered: true };
+    if (known?.revision === revision - 1) return { hash: known.hash, isOutside: false };
     const [before] = await raw.readStoredStream(stream, revision - 1, 1);
     if (before?.revision !== revision - 1)
       throw new DamagedLog(position, `${stream} has no revision ${revision - 1} before it`);
-    return { hash: metadataOf(before).hash, isRemembered: false };
+    const isNew = known === undefined && heads.size < rememberedStreams;
+    return { hash: metadataOf(before).hash, isOutside: isNew || null };
   };
   let count = 0;
   return async (event: StoredEvent): Promise<Before | null> => {
@@ -252,7 +255,7 @@ async function* cardParts(
   stream: StreamName,
   size: number,
 ): AsyncGenerator<Part> {
-  const [check, lineOf] = [chainChecker(deps.raw), lineMaker(deps, options)];
+  const [check, lineOf] = [chainChecker(deps), lineMaker(deps, options)];
   const shown: (ExportedLeaf & Standing)[] = [];
   let last: ExportedTile | null = null;
   let proofOf: ProofOf = async () => [];
@@ -270,7 +273,7 @@ async function* organizationParts(
   org: OrganizationId,
   size: number,
 ): AsyncGenerator<Part> {
-  const [check, lineOf] = [chainChecker(deps.raw), lineMaker(deps, options)];
+  const [check, lineOf] = [chainChecker(deps), lineMaker(deps, options)];
   for (let n = 0; n * tileWidth < size; n += 1) {
     const tile = await readTile(deps, n, size);
     const own = tile.leaves.filter(({ event }) => metadataOf(event).org === org);
@@ -285,15 +288,16 @@ async function* organizationParts(
   }
 }
 
-/** Whether the event before this one in its stream is before a position. */
+/** Whether the event before this one in its stream is before the period that begins with a leaf. */
 const isBefore = async (
-  { store }: ExportDeps,
+  deps: ExportDeps,
   { stream, revision }: StoredEvent,
-  begins: bigint,
+  first: ExportedLeaf,
 ): Promise<boolean> => {
-  const [before] = await store.readStream(stream, revision - 1, 1);
-  // An engine that does not tell positions there: then it is one of the many streams that are remembered.
-  return before === undefined || before.position === null || before.position < begins;
+  const [before] = await deps.raw.readStoredStream(stream, revision - 1, 1);
+  const position = before?.position ?? null;
+  if (position !== null) return position < first.event.position;
+  return ((await placeOf(deps, stream, revision - 1))?.index ?? -1) < first.index;
 };
 
 /**
@@ -327,21 +331,21 @@ async function* periodParts(
   org: OrganizationId | null,
   { from, size }: { readonly from: number; readonly size: number },
 ): AsyncGenerator<Part> {
-  const [check, lineOf] = [chainChecker(deps.raw), lineMaker(deps, options)];
-  let begins: bigint | null = null;
+  const [check, lineOf] = [chainChecker(deps), lineMaker(deps, options)];
+  let first: ExportedLeaf | null = null;
   let isFirst = true;
   for (let n = Math.floor(from / tileWidth); n * tileWidth < size; n += 1) {
     const { leaves } = await readTile(deps, n, size);
     const shown: (ExportedLeaf & Standing)[] = [];
     for (const leaf of leaves) {
       if (leaf.index < from) continue;
-      begins ??= leaf.event.position;
+      first ??= leaf;
       if (org !== null && metadataOf(leaf.event).org !== org) {
         shown.push({ ...leaf, isAlone: true });
         continue;
       }
       const before = await check(leaf.event);
-      const isEntry = before !== null && !before.isRemembered && (await isBefore(deps, leaf.event, begins));
+      const isEntry = before !== null && (before.isOutside ?? (await isBefore(deps, leaf.event, first)));
       const earlier = org === null || !isFirst ? null : await eventBefore(deps, org, leaf, size);
       isFirst = false;
       const standing = { ...(isEntry && { previous: before.hash }), ...(earlier && { before: earlier }) };
@@ -581,15 +585,13 @@ export const exportLog = async (
   }
 };
 
-/** Starts an iteration, so that early failures are thrown here. */
+/** Starts an iteration, so that early failures are thrown here. It can be ended before its first piece. */
 const begun = async (pieces: AsyncGenerator<string>): Promise<AsyncIterable<string>> => {
-  const first = await pieces.next();
-  return (async function* rest() {
-    try {
-      if (first.done !== true) yield first.value;
-      yield* pieces;
-    } finally {
-      await pieces.return(undefined);
-    }
-  })();
+  let first: IteratorResult<string> | null = await pieces.next();
+  const next = async (): Promise<IteratorResult<string>> => {
+    const given = first ?? (await pieces.next());
+    first = null;
+    return given;
+  };
+  return { [Symbol.asyncIterator]: () => ({ next, return: () => pieces.return(undefined) }) };
 };
