@@ -113,17 +113,6 @@ export const notarizeNow = (deps: Notarizing, onProgress: (events: number) => vo
   });
 
 /**
- * Reads every event back against its leaf. Throws DamagedLog with the first that is not as it was written.
- */
-export const scrubNow = (deps: Notarizing, onProgress: (events: number) => void = () => undefined) =>
-  recordingDamage(deps, async () => {
-    const scrub = await Scrub.begin(deps);
-    while (!(await scrub.step())) onProgress(scrub.checked);
-    await deps.tiles.reportDamage(null);
-    return scrub.size;
-  });
-
-/**
  * Rebuilds the tree from the first event, and compares it with every kept checkpoint. Signs nothing. Throws
  * DamagedLog if one of them differs.
  */

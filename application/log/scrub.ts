@@ -159,10 +159,6 @@ export class Scrub {
     return this.tree.size;
   }
 
-  get checked(): number {
-    return this.#frontier.size;
-  }
-
   /** Reads one batch back. True when all that was notarized at the beginning has been read. */
   async step(): Promise<boolean> {
     return this.#step().catch(async (error: unknown) => {

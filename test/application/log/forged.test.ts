@@ -1,13 +1,8 @@
 import { expect } from 'chai';
 import { assertUndamaged } from '../../../application/log/damaged-log.js';
 import { withoutMac } from '../../../application/log/hash-chain.js';
-import {
-  notarizeNow,
-  rebuildTree,
-  runNotary,
-  scrubNow,
-  type Notarizing,
-} from '../../../application/log/notarize.js';
+import { notarizeNow, rebuildTree, runNotary, type Notarizing } from '../../../application/log/notarize.js';
+import { scrubNow } from '../../support/fixtures/scrub-now.js';
 import type { RawLog, StoredEvent } from '../../../application/ports/raw-log.js';
 import { eventMacs, type EventMacs } from '../../../domain/event-mac.js';
 import type { MasterKey } from '../../../domain/webhook-signing.js';

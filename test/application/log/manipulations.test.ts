@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { assertUndamaged } from '../../../application/log/damaged-log.js';
-import { notarizeNow, runNotary, scrubNow, type Notarizing } from '../../../application/log/notarize.js';
+import { notarizeNow, runNotary, type Notarizing } from '../../../application/log/notarize.js';
+import { scrubNow } from '../../support/fixtures/scrub-now.js';
 import { inNewDirectory } from '../../adapters/sqlite/setup.js';
 import { logFile, type LogAtRest } from '../../support/fixtures/log-file.js';
 import { manipulations, sealedManipulations } from '../../support/fixtures/manipulations.js';

@@ -1,12 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import {
-  notarizeNow,
-  rebuildTree,
-  runNotary,
-  scrubNow,
-  type Notarizing,
-} from '../../../application/log/notarize.js';
+import { notarizeNow, rebuildTree, runNotary, type Notarizing } from '../../../application/log/notarize.js';
+import { scrubNow } from '../../support/fixtures/scrub-now.js';
 import type { Checkpoint, Leaf, LogTiles } from '../../../application/ports/log-tiles.js';
 import type { StoredEvent } from '../../../application/ports/raw-log.js';
 import { DamagedLog } from '../../../application/log/damaged-log.js';
