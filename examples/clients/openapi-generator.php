@@ -12,7 +12,7 @@ $recipient = new Cards\Model\RecipientInput(['name' => 'Ada Lovelace', ...$addre
 
 try {
     $card = new Cards\Model\CardInput(['recipient' => $recipient, 'message' => 'Thank you, Ada!']);
-    echo 'Sent ', $api->sendCard($card, 'order-4711')->getId(), "\n";
+    echo 'Sent ' . $api->sendCard($card, 'order-4711')->getId() . "\n";
 } catch (Cards\ApiException $refused) {
     $error = json_decode($refused->getResponseBody())->error;
     echo match ($refused->getCode()) {
