@@ -20,47 +20,19 @@ export interface ProductionPlanning {
   readonly mailDays: number;
 }
 
-interface Civil {
-  readonly year: number;
-  readonly month: number;
-  readonly day: number;
-}
-
-const two = (number: number): string => String(number).padStart(2, '0');
-
-const written = ({ year, month, day }: Civil): LocalDate =>
-  `${String(year).padStart(4, '0')}-${two(month)}-${two(day)}` as LocalDate;
-
-const civil = (date: LocalDate): Civil => {
-  const [year, month, day] = date.split('-');
-  return { year: Number(year), month: Number(month), day: Number(day) };
-};
-
-/**
- * Days since 1970-01-01. `Date.UTC` reads the years 0 to 99 as 1900 to 1999, hence the detour over a year 400
- * years (146,097 days) later.
- */
-const dayNumber = ({ year, month, day }: Civil): number =>
-  Date.UTC(year + 400, month - 1, day) / 86_400_000 - 146_097;
-
-const ofDayNumber = (number: number): LocalDate => {
-  const at = new Date(number * 86_400_000);
-  return written({ year: at.getUTCFullYear(), month: at.getUTCMonth() + 1, day: at.getUTCDate() });
-};
-
 /** The day that many calendar days later, or earlier if `days` is negative. */
 export const addDays = (date: LocalDate, days: number): LocalDate =>
-  ofDayNumber(dayNumber(civil(date)) + days);
+  new Date(Date.parse(date) + days * 86_400_000).toISOString().slice(0, 10) as LocalDate;
 
 /** 0 is Sunday, 6 is Saturday. */
-export const weekday = (date: LocalDate): number => (((dayNumber(civil(date)) + 4) % 7) + 7) % 7;
+export const weekday = (date: LocalDate): number => new Date(date).getUTCDay();
 
 /**
- * The day that `YYYY-MM-DD` names; null for any other text and for a day that does not exist. (decision 18:
- * which arrive-by dates are accepted)
+ * The day that `YYYY-MM-DD` names; null for any other text and for a day that does not exist: `Date.parse`
+ * takes February 30 for March 2. (decision 18: which arrive-by dates are accepted)
  */
 export const parseLocalDate = (text: string): LocalDate | null => {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return null;
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || Number.isNaN(Date.parse(text))) return null;
   const date = text as LocalDate;
   return addDays(date, 0) === date ? date : null;
 };
@@ -83,18 +55,18 @@ const formatterFor = rememberingLast(
     new Intl.DateTimeFormat('en-US-u-ca-gregory-nu-latn', {
       timeZone,
       year: 'numeric',
-      month: 'numeric',
-      day: 'numeric',
+      month: '2-digit',
+      day: '2-digit',
     }),
 );
 
 const minuteLength = 'YYYY-MM-DDTHH:MM'.length;
 
 const dateInMinute = rememberingLast((minute: string, timeZone: string): LocalDate => {
-  const parts = formatterFor(timeZone).formatToParts(Date.parse(`${minute}Z`));
-  const part = (type: Intl.DateTimeFormatPartTypes): number =>
-    Number(parts.find((each) => each.type === type)?.value);
-  return written({ year: part('year'), month: part('month'), day: part('day') });
+  const [month, day, year] = formatterFor(timeZone)
+    .format(Date.parse(`${minute}Z`))
+    .split('/');
+  return `${year}-${month}-${day}` as LocalDate;
 });
 
 /**
@@ -109,19 +81,16 @@ const fixedHolidays: ReadonlySet<string> = new Set(['01-01', '06-19', '07-04', '
 const isFixedHoliday = (date: LocalDate): boolean => fixedHolidays.has(date.slice(5));
 
 /**
- * Martin Luther King, Washington, Memorial, Labor, Columbus and Thanksgiving Day: a weekday, and the days of
- * the month on which it falls.
+ * Martin Luther King, Washington, Memorial, Labor, Columbus and Thanksgiving Day, by month: a weekday, and
+ * the first of the seven days on which it can fall.
  */
-const floatingHolidays: ReadonlyMap<
-  number,
-  { readonly weekday: number; readonly from: number; readonly to: number }
-> = new Map([
-  [1, { weekday: 1, from: 15, to: 21 }],
-  [2, { weekday: 1, from: 15, to: 21 }],
-  [5, { weekday: 1, from: 25, to: 31 }],
-  [9, { weekday: 1, from: 1, to: 7 }],
-  [10, { weekday: 1, from: 8, to: 14 }],
-  [11, { weekday: 4, from: 22, to: 28 }],
+const floatingHolidays: ReadonlyMap<string, { readonly weekday: number; readonly from: number }> = new Map([
+  ['01', { weekday: 1, from: 15 }],
+  ['02', { weekday: 1, from: 15 }],
+  ['05', { weekday: 1, from: 25 }],
+  ['09', { weekday: 1, from: 1 }],
+  ['10', { weekday: 1, from: 8 }],
+  ['11', { weekday: 4, from: 22 }],
 ]);
 
 /**
@@ -130,10 +99,10 @@ const floatingHolidays: ReadonlyMap<
  */
 export const isPostalHoliday = (date: LocalDate): boolean => {
   if (isFixedHoliday(date)) return true;
-  const { month, day } = civil(date);
+  const day = Number(date.slice(8));
   const on = weekday(date);
-  const floating = floatingHolidays.get(month);
-  if (floating?.weekday === on && day >= floating.from && day <= floating.to) return true;
+  const floating = floatingHolidays.get(date.slice(5, 7));
+  if (floating?.weekday === on && day >= floating.from && day <= floating.from + 6) return true;
   return on === 1 && isFixedHoliday(addDays(date, -1));
 };
 
@@ -247,6 +216,6 @@ export const readBirthday = (text: string): MonthDay | null => {
  * February 29, its anniversary is March 1. (decision 48: what a template variable stands for)
  */
 export const wholeYearsSince = (date: LocalDate, on: LocalDate): number => {
-  const years = civil(on).year - civil(date).year;
+  const years = Number(on.slice(0, 4)) - Number(date.slice(0, 4));
   return Math.max(0, on.slice(5) < date.slice(5) ? years - 1 : years);
 };
