@@ -81,7 +81,6 @@ interface EndpointState {
 export interface Started {
   readonly endpoint: EndpointState;
   readonly at: Milliseconds;
-  fresh: boolean;
   readonly isOpening: boolean;
 }
 
@@ -102,9 +101,8 @@ export class Schedule {
   /** When to look at an endpoint again, and the earliest of these times. */
   readonly #dueTimes = new Map<EndpointState, Milliseconds>();
   #firstDue: Milliseconds = Infinity;
-  /** Oldest first; entries before `#firstFresh` are done with. */
-  #freshAttempts: Started[] = [];
-  #firstFresh = 0;
+  /** Oldest first. */
+  readonly #freshAttempts = new Set<Started>();
   #fresh = 0;
   #opening = 0;
   #inFlight = 0;
@@ -124,7 +122,7 @@ export class Schedule {
    * others wait. Infinity if it doesn't.
    */
   get nextDue(): Milliseconds {
-    const oldest = this.#waiting.size === 0 ? undefined : this.#freshAttempts[this.#firstFresh];
+    const [oldest] = this.#waiting.size === 0 ? [] : this.#freshAttempts;
     return oldest === undefined ? this.#firstDue : Math.min(this.#firstDue, oldest.at + freshFor);
   }
 
@@ -194,12 +192,12 @@ export class Schedule {
   /** An attempt of an endpoint that was among the turns has started, however long the claim took. */
   started(route: Route, now: Milliseconds): Started {
     const endpoint = this.#stateOf(route, now);
-    const started: Started = { endpoint, at: now, fresh: true, isOpening: isOpening(endpoint, now) };
+    const started: Started = { endpoint, at: now, isOpening: isOpening(endpoint, now) };
     if (started.isOpening) this.#opening++;
     endpoint.touchedAt = now;
     this.#count(endpoint, 1);
     this.#countFresh(endpoint.org, 1);
-    this.#freshAttempts.push(started);
+    this.#freshAttempts.add(started);
     return started;
   }
 
@@ -334,22 +332,16 @@ export class Schedule {
   }
 
   #endFresh(started: Started): void {
-    if (!started.fresh) return;
-    started.fresh = false;
+    if (!this.#freshAttempts.delete(started)) return;
     if (started.isOpening) this.#opening--;
     this.#countFresh(started.endpoint.org, -1);
   }
 
   /** Retires attempts that are no longer fresh. */
   #age(now: Milliseconds): void {
-    for (
-      let oldest = this.#freshAttempts[this.#firstFresh];
-      oldest !== undefined && (!oldest.fresh || now - oldest.at >= freshFor);
-      oldest = this.#freshAttempts[++this.#firstFresh]
-    )
+    for (const oldest of this.#freshAttempts) {
+      if (now - oldest.at < freshFor) return;
       this.#endFresh(oldest);
-    if (this.#firstFresh < 1_000) return;
-    this.#freshAttempts = this.#freshAttempts.slice(this.#firstFresh);
-    this.#firstFresh = 0;
+    }
   }
 }
