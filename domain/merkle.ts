@@ -14,19 +14,13 @@ const sha256 = (bytes: Buffer): Hash => hash('sha256', bytes, 'buffer');
 export const emptyRoot: Hash = sha256(Buffer.alloc(0));
 
 const leafPrefix = Buffer.of(0);
+const nodePrefix = Buffer.of(1);
 
 /** The hash of a leaf: SHA-256(0x00 ‖ entry). */
 export const leafHash = (entry: Uint8Array): Hash => sha256(Buffer.concat([leafPrefix, entry]));
 
-/** Used again and again: a buffer for each node would take longer than to fill this one. */
-const children = Buffer.alloc(1 + 2 * hashBytes, 1);
-
 /** The hash of an inner node: SHA-256(0x01 ‖ left ‖ right). */
-export const nodeHash = (left: Hash, right: Hash): Hash => {
-  left.copy(children, 1);
-  right.copy(children, 1 + hashBytes);
-  return sha256(children);
-};
+export const nodeHash = (left: Hash, right: Hash): Hash => sha256(Buffer.concat([nodePrefix, left, right]));
 
 /**
  * A tree of RFC 6962 as far as it takes to let it grow: the roots of its complete subtrees, the largest
