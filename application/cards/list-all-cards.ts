@@ -3,7 +3,7 @@ import { parseCardCode } from '../../domain/card-code.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { cards, type CardDocument } from '../../projections/cards.js';
 import { invalidCursor } from '../requests/invalid-cursor.js';
-import type { ReadModels, Stored } from '../ports/read-models.js';
+import { everyOrganization, pagesOf, type ReadModels, type Stored } from '../ports/read-models.js';
 import { nextTurn } from '../timing/next-turn.js';
 import type { CardQuery } from './read-cards.js';
 
@@ -53,8 +53,7 @@ export const listAllCards = async (
   const { isWaiting, before } = await placeOf(readModels, startingAfter);
   const of = (wanted: CardStatus, limit: number, from: bigint | undefined): Promise<readonly Row[]> => {
     const where = { status: wanted, ...(reference !== null && { reference }) };
-    const query = { where, limit, before: from };
-    return org === null ? readModels.pageAcross(cards, query) : readModels.page(cards, { ...query, org });
+    return readModels.page(cards, { org: org ?? everyOrganization, where, limit, before: from });
   };
   const listed = (rows: readonly Row[], mark = ''): readonly ListedCard[] =>
     rows.map(({ document: card }) => ({ card, cursor: `${mark}${card.code}` }));
@@ -68,21 +67,18 @@ export const listAllCards = async (
 };
 
 const readAtOnce = 500;
+const maxHeld = 10_000;
 
 /**
- * All cards of all organizations that need a person, the oldest first. All are read, because the oldest come
- * last. Throws ReadModelsUnavailable.
+ * The cards of all organizations that need a person, the oldest first: the `maxHeld` oldest. All are read,
+ * because the oldest come last. Throws ReadModelsUnavailable.
  */
 export const heldOldestFirst = async (
-  readModels: Pick<ReadModels, 'pageAcross'>,
+  readModels: Pick<ReadModels, 'page'>,
 ): Promise<readonly CardDocument[]> => {
-  const held: CardDocument[] = [];
-  for (let before: bigint | undefined; ;) {
-    const query = { where: { status: needsPerson }, limit: readAtOnce, before };
-    const rows = await readModels.pageAcross(cards, query);
-    held.push(...rows.map(({ document }) => document));
-    if (rows.length < readAtOnce) return held.toReversed();
-    before = rows.at(-1)?.created;
-    await nextTurn();
-  }
+  const query = { org: everyOrganization, where: { status: needsPerson }, limit: readAtOnce };
+  let held: CardDocument[] = [];
+  for await (const rows of pagesOf(readModels, cards, query, nextTurn))
+    held = [...held, ...rows.map(({ document }) => document)].slice(-maxHeld);
+  return held.toReversed();
 };

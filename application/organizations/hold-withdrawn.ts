@@ -3,7 +3,7 @@ import { OrganizationId, type Milliseconds } from '../../domain/ids.js';
 import { organization, whyHeld, type OrganizationEvent } from '../../domain/organization.js';
 import { cards } from '../../projections/cards.js';
 import { isWaiting, organizations, type DesignDocument } from '../../projections/organizations.js';
-import { pagesOf } from '../ports/read-models.js';
+import { everyOrganization, pagesOf } from '../ports/read-models.js';
 import { limitConcurrency } from '../timing/limit-concurrency.js';
 import { givingWay } from '../timing/next-turn.js';
 import { newCommand, service } from '../writing/commands.js';
@@ -62,7 +62,8 @@ export const holdWithdrawn = async (deps: FloorDeps, signal: AbortSignal): Promi
     if (isWhole) await appendTo(deps, organization, now, newCommand(deps, service(part), org), [event]);
   };
   await readYourWrites.beforeRead();
-  const rows = await readModels.pageAcross(organizations, { where: { withdrawing: 'yes' }, limit: 100 });
+  const where = { withdrawing: 'yes' };
+  const rows = await readModels.page(organizations, { org: everyOrganization, where, limit: 100 });
   const work = rows.map(async ({ document: { id, archived } }) => {
     for (const design of archived.filter(isWaiting)) await carryOut(OrganizationId.parse(id), design);
   });

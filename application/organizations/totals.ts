@@ -3,7 +3,7 @@ import { balances } from '../../projections/balances.js';
 import { cards } from '../../projections/cards.js';
 import { organizations } from '../../projections/organizations.js';
 import { nextTurn } from '../timing/next-turn.js';
-import { pagesOf, type ReadModels } from '../ports/read-models.js';
+import { everyOrganization, pagesOf, type ReadModels } from '../ports/read-models.js';
 
 /** All organizations together, as far as they could be counted. */
 export interface Totals {
@@ -11,7 +11,7 @@ export interface Totals {
   readonly credits: number | null;
 }
 
-type Counted = Pick<ReadModels, 'get' | 'page' | 'countAcross'>;
+type Counted = Pick<ReadModels, 'get' | 'page' | 'count'>;
 
 /** Read together. Between pages everything else has its turn: embedded read models read on this thread. */
 const organizationsAtOnce = 20;
@@ -41,7 +41,7 @@ export const countTotals = async (readModels: Counted, failed: (error: unknown) 
   };
   const counts = new Map<CardStatus, number>();
   for (const status of cardStatuses) {
-    const count = await tried(readModels.countAcross(cards, { status }));
+    const count = await tried(readModels.count(cards, { org: everyOrganization, where: { status } }));
     if (count !== null) counts.set(status, count);
   }
   return { cards: counts, credits: await tried(countCredits(readModels)) };

@@ -13,23 +13,26 @@ export interface Stored<Document> {
   readonly document: Document;
 }
 
+/** All organizations together, for the operator alone. Not a text, so that no id can be taken for it. */
+export const everyOrganization: unique symbol = Symbol('every organization');
+
 /**
  * A page, newest first. `where` compares fields that the projection indexes, exactly. `before`: only
  * documents created before that position.
  */
 export interface PageQuery {
-  /** The organization whose documents are wanted; null if the projection's documents belong to none. */
-  readonly org: string | null;
+  /**
+   * The organization whose documents are wanted; null if the projection's documents belong to none. For
+   * `everyOrganization`, `where` must name a combination of fields that the projection has in `across`; the
+   * query fails while the build that readers see is of a version without the index.
+   */
+  readonly org: string | null | typeof everyOrganization;
   readonly where?: Readonly<Record<string, string>>;
   readonly before?: bigint | undefined;
   readonly limit: number;
 }
 
-/**
- * A page of the documents of all organizations together, newest first. The fields of `where` must be a
- * combination that the projection has in `across`.
- */
-export type PageAcrossQuery = Required<Pick<PageQuery, 'where' | 'limit'>> & Pick<PageQuery, 'before'>;
+export type CountQuery = Required<Pick<PageQuery, 'org' | 'where'>>;
 
 /** `after`: only documents that come after this one in the order of agenda and creation. */
 export interface AgendaQuery {
@@ -53,21 +56,8 @@ export class ReadModelNotBuilt extends ReadModelsUnavailable {
 export interface ReadModels {
   get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null>;
   page<Document>(projection: Projection<Document>, query: PageQuery): Promise<readonly Stored<Document>[]>;
-  /**
-   * For the operator alone: the only query beside `agenda` across all organizations. Fails while the build
-   * that readers see is of a version without the index.
-   */
-  pageAcross<Document>(
-    projection: Projection<Document>,
-    query: PageAcrossQuery,
-  ): Promise<readonly Stored<Document>[]>;
-  /** How many documents there are. Gives way to others while it counts. */
-  count(projection: Projection<unknown>, query: Required<Pick<PageQuery, 'org' | 'where'>>): Promise<number>;
-  /**
-   * How many documents of all organizations together there are; as `pageAcross`. Gives way to others while it
-   * counts, and takes as long as there are many.
-   */
-  countAcross(projection: Projection<unknown>, where: PageAcrossQuery['where']): Promise<number>;
+  /** How many documents there are. Takes as long as there are many, and gives way to others meanwhile. */
+  count(projection: Projection<unknown>, query: CountQuery): Promise<number>;
   /**
    * The documents of every organization whose agenda is at most `upTo`, ordered by agenda and then by age,
    * oldest first.

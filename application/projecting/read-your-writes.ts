@@ -68,9 +68,7 @@ export const currentReadModels = (readModels: ReadModels, readYourWrites: ReadYo
   return {
     get: async (projection, key) => (await current()).get(projection, key),
     page: async (projection, query) => (await current()).page(projection, query),
-    pageAcross: async (projection, query) => (await current()).pageAcross(projection, query),
     count: async (projection, query) => (await current()).count(projection, query),
-    countAcross: async (projection, where) => (await current()).countAcross(projection, where),
     agenda: async (projection, query) => (await current()).agenda(projection, query),
   };
 };

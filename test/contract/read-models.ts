@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import {
+  everyOrganization,
   ReadModelsUnavailable,
   type PageQuery,
   type ProjectionStore,
@@ -243,9 +244,7 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
           storedNote('e', 5, { org: 'o', tag: 'y' }),
         ]);
         const across = async (where: Readonly<Record<string, string>>, limit = 9, before?: bigint) =>
-          keysOf(
-            await readModels.pageAcross(notes, { where, limit, ...(before !== undefined && { before }) }),
-          );
+          keysOf(await readModels.page(notes, { org: everyOrganization, where, limit, before }));
         expect(await across({ status: 'open' })).to.deep.equal(['e', 'd', 'b', 'a']);
         expect(await across({ status: 'open' }, 2, 5n)).to.deep.equal(['d', 'b']);
         expect(await across({ tag: 'x', status: 'open' })).to.deep.equal(['b', 'a']);
@@ -254,7 +253,8 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
         await saveAll(store, notes, [storedNote('d', 4, { org: 'q', status: 'done', tag: 'x' }, 6)]);
         expect(await across({ status: 'open' })).to.deep.equal(['e', 'b', 'a']);
         expect(await across({ tag: 'x', status: 'done' })).to.deep.equal(['d', 'c']);
-        const count = (where: Readonly<Record<string, string>>) => readModels.countAcross(notes, where);
+        const count = (where: Readonly<Record<string, string>>) =>
+          readModels.count(notes, { org: everyOrganization, where });
         expect([await count({ status: 'open' }), await count({ status: 'done', tag: 'x' })]).to.deep.equal([
           3, 2,
         ]);

@@ -4,7 +4,11 @@ import type { HookCall, HookCalls } from '../../application/ports/hook-calls.js'
 import type { IdempotencyStore, KeyClaim } from '../../application/ports/idempotency-store.js';
 import type { LogTiles } from '../../application/ports/log-tiles.js';
 import type { PersonalKeys } from '../../application/ports/personal-keys.js';
-import type { ProjectionStore, ReadModels } from '../../application/ports/read-models.js';
+import {
+  everyOrganization,
+  type ProjectionStore,
+  type ReadModels,
+} from '../../application/ports/read-models.js';
 import type { RequestRecord, RequestRows } from '../../application/ports/requests.js';
 import type { ImportRecords } from '../../application/ports/import-records.js';
 import type { Records } from '../../application/ports/records.js';
@@ -436,12 +440,13 @@ export const readModels: Port<Projected> = {
       ({ readModels: models }, query) => models.page(notes, query),
     ),
     onProjected(
-      'pageAcross',
+      'page',
       fc.record({
+        org: fc.constant(everyOrganization),
         where: fc.constantFrom({ status: 'open' }, { status: 'done', tag: 'a' }),
         limit: fc.integer({ min: 1, max: 5 }),
       }),
-      ({ readModels: models }, query) => models.pageAcross(notes, query),
+      ({ readModels: models }, query) => models.page(notes, query),
     ),
     onProjected(
       'count',

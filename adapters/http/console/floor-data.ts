@@ -1,6 +1,7 @@
 import { cardForOperator, type CardForOperator } from '../../../application/cards/card-record.js';
 import { cardsOnFloor } from '../../../application/cards/floor.js';
 import { codeFrom } from '../../../application/cards/read-cards.js';
+import { everyOrganization } from '../../../application/ports/read-models.js';
 import { readAccount } from '../../../application/organizations/read-accounts.js';
 import { today } from '../../../domain/calendar.js';
 import { steps, type CardStatus, type StepName } from '../../../domain/card.js';
@@ -79,7 +80,9 @@ export const floorList = async ({ deps, timeZone }: HouseContext) => {
   const day = today(clock.instant(), timeZone);
   const [{ due, later, isAll }, ...pages] = await Promise.all([
     floorByDue(readModels, day),
-    ...working.map((status) => readModels.pageAcross(cards, { where: { status }, limit: maxCounted })),
+    ...working.map((status) =>
+      readModels.page(cards, { org: everyOrganization, where: { status }, limit: maxCounted }),
+    ),
   ]);
   const first = [...due, ...later].slice(0, maxShown);
   return {

@@ -2,8 +2,9 @@ import type { Collection, Filter } from 'mongodb';
 import {
   ReadModelNotBuilt,
   ReadModelsUnavailable,
+  everyOrganization,
   type AgendaQuery,
-  type PageAcrossQuery,
+  type CountQuery,
   type PageQuery,
   type ReadModels,
   type Stored,
@@ -24,14 +25,34 @@ interface Needs {
   readonly owner?: true;
 }
 
-type Where = PageAcrossQuery['where'];
+/** A query, and what it needs of a build. */
+interface Finding {
+  readonly filter: Filter<DocumentRow>;
+  readonly needs: Needs;
+  /** The index that must be there: without it, the query would look at every document. */
+  readonly hint?: string;
+}
 
 /** Finds documents by the values of fields. */
-const byFields = (where: Where): Filter<DocumentRow> =>
+const byFields = (where: CountQuery['where']): Filter<DocumentRow> =>
   Object.fromEntries(Object.entries(where).map(([field, value]) => [`by.${field}`, { $eq: value }]));
 
 const olderThan = (before: bigint | undefined): Filter<DocumentRow> =>
   before === undefined ? {} : { created: { $lt: before } };
+
+/** Finds the documents of a list. */
+const listed = (projection: Projection<unknown>, { org, where }: CountQuery): Finding => {
+  const fields = Object.keys(where);
+  if (org === everyOrganization) {
+    const hint = acrossIndex(fields);
+    if (projection.across?.some((known) => acrossIndex(known) === hint) !== true)
+      throw new Error(`${projection.name} is not listed across organizations by ${fields.join(', ')}`);
+    return { filter: byFields(where), needs: { fields }, hint };
+  }
+  const unknown = fields.filter((field) => projection.indexes[field] === undefined);
+  if (unknown.length > 0) throw new Error(`${projection.name} is not indexed by ${unknown.join(', ')}`);
+  return { filter: { org: { $eq: org }, ...byFields(where) }, needs: { fields, owner: true } };
+};
 
 const newestFirst = { created: -1 } as const;
 
@@ -73,37 +94,15 @@ class MongoReadModels implements ReadModels {
     projection: Projection<Document>,
     { org, where = {}, before, limit }: PageQuery,
   ): Promise<readonly Stored<Document>[]> {
-    const unknown = Object.keys(where).filter((field) => projection.indexes[field] === undefined);
-    if (unknown.length > 0) throw new Error(`${projection.name} is not indexed by ${unknown.join(', ')}`);
-    const filter = { org: { $eq: org }, ...byFields(where), ...olderThan(before) };
-    const needs: Needs = { fields: Object.keys(where), owner: true };
-    return this.#find<Document>(projection, filter, newestFirst, limit, needs);
+    const { filter, ...rest } = listed(projection, { org, where });
+    const finding = { filter: { ...filter, ...olderThan(before) }, ...rest };
+    return this.#find<Document>(projection, finding, newestFirst, limit);
   }
 
-  async pageAcross<Document>(
-    projection: Projection<Document>,
-    { where, before, limit }: PageAcrossQuery,
-  ): Promise<readonly Stored<Document>[]> {
-    const fields = Object.keys(where);
-    const isThere = projection.across?.some((known) => acrossIndex(known) === acrossIndex(fields)) === true;
-    if (!isThere)
-      throw new Error(`${projection.name} is not listed across organizations by ${fields.join(', ')}`);
-    const filter = { ...byFields(where), ...olderThan(before) };
-    return this.#find<Document>(projection, filter, newestFirst, limit, { fields }, acrossIndex(fields));
-  }
-
-  async count(
-    projection: Projection<unknown>,
-    { org, where }: Required<Pick<PageQuery, 'org' | 'where'>>,
-  ): Promise<number> {
-    const documents = await this.#documentsOf(projection, { fields: Object.keys(where), owner: true });
-    return documents.countDocuments({ org: { $eq: org }, ...byFields(where) });
-  }
-
-  async countAcross(projection: Projection<unknown>, where: Where): Promise<number> {
-    const fields = Object.keys(where);
-    const documents = await this.#documentsOf(projection, { fields });
-    return documents.countDocuments(byFields(where), { hint: acrossIndex(fields) });
+  async count(projection: Projection<unknown>, query: CountQuery): Promise<number> {
+    const { filter, needs, hint } = listed(projection, query);
+    const documents = await this.#documentsOf(projection, needs);
+    return documents.countDocuments(filter, { ...(hint !== undefined && { hint }) });
   }
 
   agenda<Document>(
@@ -118,17 +117,15 @@ class MongoReadModels implements ReadModels {
       ],
     };
     const order = { agenda: 1, created: 1 } as const;
-    return this.#find<Document>(projection, { ...range, ...beyond }, order, limit, { agenda: true });
+    const finding: Finding = { filter: { ...range, ...beyond }, needs: { agenda: true } };
+    return this.#find<Document>(projection, finding, order, limit);
   }
 
   async #find<Document>(
     projection: Projection<unknown>,
-    filter: Filter<DocumentRow>,
+    { filter, needs, hint }: Finding,
     sort: Readonly<Record<string, 1 | -1>>,
     limit: number,
-    needs: Needs,
-    /** The index that must be there: without it, the query would look at every document. */
-    hint?: string,
   ): Promise<readonly Stored<Document>[]> {
     const documents = await this.#documentsOf(projection, needs);
     if (limit < 1) return [];

@@ -3,8 +3,9 @@ import { nextTurn } from '../../../application/timing/next-turn.js';
 import {
   ReadModelNotBuilt,
   ReadModelsUnavailable,
+  everyOrganization,
   type AgendaQuery,
-  type PageAcrossQuery,
+  type CountQuery,
   type PageQuery,
   type ReadModels,
   type Stored,
@@ -40,10 +41,7 @@ const maxKept = 4 * 1024 * 1024;
 type CountRow = readonly [count: number, last: number | null];
 
 /** The fields of a query across organizations, in the order of their columns. */
-const assertAcross = (
-  projection: Projection<unknown>,
-  where: PageAcrossQuery['where'],
-): readonly string[] => {
+const assertAcross = (projection: Projection<unknown>, where: CountQuery['where']): readonly string[] => {
   const fields = Object.keys(where).toSorted();
   const isThere = projection.across?.some((known) => known.toSorted().join() === fields.join()) === true;
   if (!isThere)
@@ -51,7 +49,7 @@ const assertAcross = (
   return fields;
 };
 
-const valuesOf = (where: PageAcrossQuery['where'], fields: readonly string[]): readonly (string | null)[] =>
+const valuesOf = (where: CountQuery['where'], fields: readonly string[]): readonly (string | null)[] =>
   fields.map((field) => bindable(where[field] ?? null));
 
 /** Refuses a list from a build whose documents belonged to other owners. */
@@ -82,6 +80,21 @@ const selecting =
     const [from, ...values] = rows(build);
     return [select(from), ...values];
   };
+
+/** The rows of a list; the end and the length of a page are still to follow. */
+const listed = (projection: Projection<unknown>, { org, where }: CountQuery): Query => {
+  if (org === everyOrganization) {
+    const fields = assertAcross(projection, where);
+    return ({ table }) => [ofAll(table, fields), ...valuesOf(where, fields)];
+  }
+  const fields = fieldsOf(projection).filter((field) => where[field] !== undefined);
+  if (fields.length < Object.keys(where).length)
+    throw new Error(`${projection.name} is not indexed by all of ${Object.keys(where).join(', ')}`);
+  return (build) => {
+    assertListed(projection, build);
+    return [ofOwner(build.table, fields), org, ...valuesOf(where, fields)];
+  };
+};
 
 /** A document as it was read, with its row's position and JSON. */
 interface Kept {
@@ -118,46 +131,12 @@ export class SqliteReadModels implements ReadModels {
     projection: Projection<Document>,
     { org, where = {}, before, limit }: PageQuery,
   ): Promise<readonly Stored<Document>[]> {
-    const fields = fieldsOf(projection).filter((field) => where[field] !== undefined);
-    if (fields.length < Object.keys(where).length)
-      throw new Error(`${projection.name} is not indexed by all of ${Object.keys(where).join(', ')}`);
-    return this.#page(projection, (build) => {
-      assertListed(projection, build);
-      const rows = ofOwner(build.table, fields);
-      return [rows, org, ...valuesOf(where, fields), Number(before ?? endOfLog), limit];
-    });
+    const rows = listed(projection, { org, where });
+    return this.#page(projection, (build) => [...rows(build), Number(before ?? endOfLog), limit]);
   }
 
-  async pageAcross<Document>(
-    projection: Projection<Document>,
-    { where, before, limit }: PageAcrossQuery,
-  ): Promise<readonly Stored<Document>[]> {
-    const fields = assertAcross(projection, where);
-    return this.#page(projection, ({ table }) => [
-      ofAll(table, fields),
-      ...valuesOf(where, fields),
-      Number(before ?? endOfLog),
-      limit,
-    ]);
-  }
-
-  async count(
-    projection: Projection<unknown>,
-    { org, where }: Required<Pick<PageQuery, 'org' | 'where'>>,
-  ): Promise<number> {
-    const fields = fieldsOf(projection).filter((field) => where[field] !== undefined);
-    return this.#counted(projection, (build) => {
-      assertListed(projection, build);
-      return [countQuery(ofOwner(build.table, fields)), org, ...valuesOf(where, fields)];
-    });
-  }
-
-  async countAcross(projection: Projection<unknown>, where: PageAcrossQuery['where']): Promise<number> {
-    const fields = assertAcross(projection, where);
-    return this.#counted(projection, ({ table }) => [
-      countQuery(ofAll(table, fields)),
-      ...valuesOf(where, fields),
-    ]);
+  async count(projection: Projection<unknown>, query: CountQuery): Promise<number> {
+    return this.#counted(projection, selecting(countQuery, listed(projection, query)));
   }
 
   /** Counts in pages, each of which begins before the last document of the one before. */

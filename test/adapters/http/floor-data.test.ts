@@ -13,7 +13,7 @@ const floorOf = (days: readonly string[]) => {
         days
           .map((due, at) => ({ created: BigInt(at + 1), document: { code: `HC-${at}`, due, org: 'one' } }))
           .slice(Number(after.created), Number(after.created) + limit),
-      pageAcross: async () => [],
+      page: async () => [],
       get: async () => ({ document: { id: 'one', designs: [] } }),
     },
     readYourWrites: { rowsMayBeLate: () => false },

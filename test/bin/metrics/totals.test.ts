@@ -61,7 +61,7 @@ describe('the numbers of cards and credits', () => {
       {
         get: () => Promise.resolve(null),
         page: () => Promise.reject(new Error('no page')),
-        countAcross: (_, { status }) =>
+        count: (_, { where: { status } }) =>
           status === 'written' ? Promise.reject(new Error('no index')) : Promise.resolve(3),
       },
       (error) => failed.push(error),

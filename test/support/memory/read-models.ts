@@ -1,9 +1,10 @@
 import {
   ReadModelNotBuilt,
   ReadModelsUnavailable,
+  everyOrganization,
   type AgendaQuery,
   type BuildState,
-  type PageAcrossQuery,
+  type CountQuery,
   type PageQuery,
   type ProjectedBatch,
   type ProjectionStore,
@@ -60,6 +61,12 @@ const stateOf = ({ generation, checkpoint, event, active }: Build): BuildState =
   ...(!active && { hidden: true }),
 });
 
+const assertAcross = ({ name, across }: Projection<unknown>, where: CountQuery['where']): void => {
+  const fields = Object.keys(where).toSorted().join();
+  if (across?.some((known) => known.toSorted().join() === fields) !== true)
+    throw new Error(`${name} is not listed across organizations by ${fields}`);
+};
+
 const descending = (a: bigint, b: bigint) => (a < b ? 1 : a > b ? -1 : 0);
 
 const ascending = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
@@ -86,12 +93,13 @@ export class MemoryReadModels implements ReadModels, ProjectionStore {
     { org, where = {}, before, limit }: PageQuery,
   ): Promise<readonly Stored<Document>[]> {
     const seen = this.#seen(projection);
-    if (seen !== undefined && seen.version < (projection.listedFrom ?? 0))
+    if (org === everyOrganization) assertAcross(projection, where);
+    else if (seen !== undefined && seen.version < (projection.listedFrom ?? 0))
       throw new ReadModelNotBuilt(projection);
     return [...(seen?.rows.values() ?? [])]
       .filter(
         (row) =>
-          row.org === org &&
+          (org === everyOrganization || row.org === org) &&
           Object.entries(where).every(([field, value]) => row.fields[field] === value) &&
           (before === undefined || row.created < before),
       )
@@ -100,33 +108,8 @@ export class MemoryReadModels implements ReadModels, ProjectionStore {
       .map((row) => storedOf<Document>(row));
   }
 
-  async pageAcross<Document>(
-    projection: Projection<Document>,
-    { where, before, limit }: PageAcrossQuery,
-  ): Promise<readonly Stored<Document>[]> {
-    const fields = Object.keys(where).toSorted().join();
-    if (projection.across?.some((known) => known.toSorted().join() === fields) !== true)
-      throw new Error(`${projection.name} is not listed across organizations by ${fields}`);
-    return [...(this.#seen(projection)?.rows.values() ?? [])]
-      .filter(
-        (row) =>
-          Object.entries(where).every(([field, value]) => row.fields[field] === value) &&
-          (before === undefined || row.created < before),
-      )
-      .sort((a, b) => descending(a.created, b.created))
-      .slice(0, limit)
-      .map((row) => storedOf<Document>(row));
-  }
-
-  async count(
-    projection: Projection<unknown>,
-    query: Required<Pick<PageQuery, 'org' | 'where'>>,
-  ): Promise<number> {
+  async count(projection: Projection<unknown>, query: CountQuery): Promise<number> {
     return (await this.page(projection, { ...query, limit: Infinity })).length;
-  }
-
-  async countAcross(projection: Projection<unknown>, where: PageAcrossQuery['where']): Promise<number> {
-    return (await this.pageAcross(projection, { where, limit: Infinity })).length;
   }
 
   async agenda<Document>(

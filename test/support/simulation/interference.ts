@@ -61,17 +61,9 @@ const models = (readModels: ReadModels, interference: Interference): ReadModels 
     await interference.readModels?.();
     return readModels.page(projection, query);
   },
-  pageAcross: async (projection, query) => {
-    await interference.readModels?.();
-    return readModels.pageAcross(projection, query);
-  },
   count: async (projection, query) => {
     await interference.readModels?.();
     return readModels.count(projection, query);
-  },
-  countAcross: async (projection, where) => {
-    await interference.readModels?.();
-    return readModels.countAcross(projection, where);
   },
   agenda: async (projection, query) => {
     await interference.readModels?.();
