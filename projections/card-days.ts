@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { card } from '../domain/card.js';
 import { parseEvent, schemaOf, type LoggedEvent } from '../domain/events.js';
 import type { Projection } from './projection.js';
@@ -16,12 +15,6 @@ export interface CardDayDocument extends Readonly<Record<CardCount, readonly num
 
 const hours = 24;
 const none: readonly number[] = Array.from({ length: hours }, () => 0);
-
-const Begun = z.object({ order: z.object({ org: z.string() }) });
-
-/** The owner of a card: named by the envelope, and in the oldest events of cards by their order alone. */
-const ownerOf = ({ data, metadata }: LoggedEvent): string | null =>
-  metadata.org ?? Begun.safeParse(data).data?.order.org ?? null;
 
 const dayOf = ({ metadata }: LoggedEvent): string => metadata.occurredAt.slice(0, 'YYYY-MM-DD'.length);
 
@@ -49,9 +42,9 @@ export const cardDays: Projection<CardDayDocument> = {
   name: 'card_days',
   version: 1,
   category: card.category,
-  key: (event) => `${ownerOf(event) ?? ''}/${dayOf(event)}`,
+  key: (event) => `${event.metadata.org ?? ''}/${dayOf(event)}`,
   evolve: (before, event) => {
-    const [count, org] = [countOf(event), ownerOf(event)];
+    const [count, { org }] = [countOf(event), event.metadata];
     if (count === null || org === null) return before;
     const document = before ?? { org, day: dayOf(event), accepted: none, mailed: none, cancelled: none };
     const hour = new Date(event.metadata.occurredAt).getUTCHours();

@@ -1,4 +1,4 @@
-import { card, orderedBy } from '../domain/card.js';
+import { card } from '../domain/card.js';
 import { idOf, type Instant, type OrganizationId } from '../domain/ids.js';
 import {
   publicEventId,
@@ -31,8 +31,7 @@ export const publicEvents = projection({
   key: publicEventId,
   oneEventEach: true,
   evolve: (_: PublicEventDocument | null, { envelope, ...event }): PublicEventDocument | null => {
-    const { actor, occurredAt } = envelope.metadata;
-    const org = orderedBy(event)?.order.org ?? envelope.metadata.org;
+    const { org, actor, occurredAt } = envelope.metadata;
     const meaning = publicEventOf(event, actor);
     if (meaning === null || org === null) return null;
     return {

@@ -160,24 +160,22 @@ const fanOut = async (
   logged: LoggedEvent,
 ): Promise<readonly NewDelivery[]> => {
   const { org } = logged.metadata;
-  const candidates =
-    org === null ? [...endpoints.values()] : [endpoints.get(org) ?? webhookEndpoints.initial];
-  if (candidates.every(({ endpoints: all }) => all.length === 0)) {
+  const own = (org && endpoints.get(org)?.endpoints) ?? [];
+  if (own.length === 0) {
     schemaOf(card, logged);
     return [];
   }
   const announced = announcedBy(logged);
   if (announced === null) return [];
   publicEvents.note(announced);
-  const wanting = ({ endpoints: all }: WebhookEndpoints) =>
-    all.filter((endpoint) => subscribes(endpoint, announced.type));
-  if (!candidates.some((candidate) => wanting(candidate).length > 0)) return [];
+  const wanting = own.filter((endpoint) => subscribes(endpoint, announced.type));
+  if (wanting.length === 0) return [];
   const windowEnd = Date.parse(logged.metadata.occurredAt) + windowOf(policy);
   const late = logged.position <= rebuiltTo && windowEnd < clock.now();
   if (late && windowEnd + keep < clock.now()) return [];
   const event = await publicEvents.of(announced);
   if (event === null) return [];
-  return wanting(endpoints.get(event.org) ?? webhookEndpoints.initial).map((endpoint) => {
+  return wanting.map((endpoint) => {
     const dropReason =
       endpoint.disabledReason === null
         ? late

@@ -9,10 +9,10 @@ import { announce, type WebhookDeps } from './webhooks.js';
 
 const batchSize = 100;
 
-/** Whether the event may be one that the endpoint gets: its card has to tell whose it is. */
+/** Whether the event may be one that the endpoint gets. */
 const mayBeFor = (org: OrganizationId, from: Place, { stream, metadata }: LoggedEvent): boolean =>
   categoryOf(stream) === card.category &&
-  (metadata.org === null || metadata.org === org) &&
+  metadata.org === org &&
   ('position' in from || Date.parse(metadata.occurredAt) >= from.time);
 
 /**

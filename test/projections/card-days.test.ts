@@ -9,12 +9,7 @@ import { cardDays, type CardDayDocument } from '../../projections/card-days.js';
 const org = '6c0f6a3e-0000-4000-8000-000000000001' as OrganizationId;
 
 let position = 0n;
-const logged = (
-  at: string,
-  type: string,
-  data: object = {},
-  owner: OrganizationId | null = org,
-): LoggedEvent => {
+const logged = (at: string, type: string, data: object = {}): LoggedEvent => {
   position += 1n;
   return {
     id: `e-${position}` as Uuid,
@@ -24,7 +19,7 @@ const logged = (
     type,
     data,
     metadata: {
-      org: owner,
+      org,
       actor: { kind: 'operator', id: null },
       requestId: null,
       correlationId: 'c',
@@ -84,14 +79,6 @@ describe('the days of cards', () => {
         cancelled: hours({ 0: 1 }),
       },
     });
-  });
-
-  it('take the organization from the order of a card whose event names none', () => {
-    const [first] = fold([
-      logged('2026-03-02T10:00:00.000Z', 'CardScheduled', { order: { org } }, null),
-    ]).keys();
-    expect(first).to.equal(`${org}/2026-03-02`);
-    expect(fold([logged('2026-03-02T10:00:00.000Z', 'CardCancelled', { owes: 1 }, null)]).size).to.equal(0);
   });
 
   it('are the same when they are built anew at once, and when they were built event by event from stored ones', () => {
