@@ -51,7 +51,7 @@ const core = ['domain', 'projections', 'application'];
 /** Which rooms of a folder import which. An arrow that is not here is a decision to be made. */
 const arrows: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   application: {
-    access: 'history memory organizations ports timing writing',
+    access: 'history memory organizations ports requests timing writing',
     cards: 'history log money organizations personal ports projecting requests timing writing',
     contacts: 'access history organizations personal ports projecting requests timing writing',
     history: 'log ports projecting timing writing',

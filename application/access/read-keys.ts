@@ -5,8 +5,9 @@ import { apiKeys, type ApiKeyDocument } from '../../projections/api-keys.js';
 import { organizationAt } from '../organizations/administer.js';
 import type { WriteDeps } from '../writing/execute.js';
 import { listAt, type Moment, type Past } from '../history/as-of.js';
+import { listPage, rowAt } from '../requests/invalid-cursor.js';
 import type { KeyUses } from './buffered-key-uses.js';
-import type { ReadModels } from '../ports/read-models.js';
+import type { Page, ReadModels } from '../ports/read-models.js';
 
 export interface ReadKeysDeps {
   readonly readModels: ReadModels;
@@ -17,48 +18,40 @@ export interface ListedKey extends ApiKeyDocument {
   readonly lastUsedAt: Instant | null;
 }
 
-/** The row of a cursor. Throws ReadModelsUnavailable. */
-const rowOf = async ({ readModels }: ReadKeysDeps, org: OrganizationId, after: string) => {
-  const row = await readModels.get(apiKeys, after);
-  return row?.document.org === org ? row : null;
-};
+const ofOrganization = 'API key of this organization';
 
 /**
  * As `listKeys`, at a moment in the past; when keys had last been used by then is not known. Throws
- * `not_found` if the organization was not there yet, DamagedStream, ReadModelsUnavailable,
+ * `not_found` if the organization was not there yet, `invalid_cursor`, DamagedStream, ReadModelsUnavailable,
  * EventStoreUnavailable.
  */
 export const listKeysAt = async (
   deps: ReadKeysDeps & Pick<WriteDeps, 'store' | 'streams'>,
   org: OrganizationId,
   moment: Moment,
-  limit: number,
-  after: string | null,
-): Promise<readonly Past<ListedKey>[] | null> => {
+  { limit, startingAfter }: Page,
+): Promise<readonly Past<ListedKey>[]> => {
   await organizationAt(deps, org, moment);
-  const cursor = after === null ? null : await rowOf(deps, org, after);
-  if (after !== null && cursor === null) return null;
-  const part = { limit, before: cursor?.created };
+  const isOwn = (found: ApiKeyDocument) => found.org === org;
+  const last = await rowAt(deps.readModels, apiKeys, startingAfter, ofOrganization, isOwn);
+  const part = { limit, before: last?.created };
   const pasts = await listAt(deps, apiKeys, () => true, org, moment, part);
   return pasts.map(({ was, asOf }) => ({ was: { ...was, lastUsedAt: null }, asOf }));
 };
 
 /**
- * A page of an organization's keys, newest first, after the key `after`; null if that is no key of the
- * organization. Throws ReadModelsUnavailable.
+ * A page of an organization's keys, newest first. `what`: what the refusal of a cursor calls them. Throws
+ * `invalid_cursor`, ReadModelsUnavailable.
  */
 export const listKeys = async (
-  deps: ReadKeysDeps,
+  { readModels, keyUses }: ReadKeysDeps,
   org: OrganizationId,
-  limit: number,
-  after: string | null,
-): Promise<readonly ListedKey[] | null> => {
-  const { readModels, keyUses } = deps;
-  const cursor = after === null ? null : await rowOf(deps, org, after);
-  if (after !== null && cursor === null) return null;
-  const rows = await readModels.page(apiKeys, { org, limit, before: cursor?.created });
-  const uses = await keyUses.lastUses(rows.map(({ key }) => Uuid.parse(key)));
-  return rows.map(({ key, document }) => ({ ...document, lastUsedAt: uses.get(Uuid.parse(key)) ?? null }));
+  page: Page,
+  what = ofOrganization,
+): Promise<readonly ListedKey[]> => {
+  const keys = await listPage(readModels, apiKeys, page, { org, what });
+  const uses = await keyUses.lastUses(keys.map(({ id }) => Uuid.parse(id)));
+  return keys.map((key) => ({ ...key, lastUsedAt: uses.get(Uuid.parse(key.id)) ?? null }));
 };
 
 export interface ListedOperatorKey extends ListedKey {
@@ -68,11 +61,9 @@ export interface ListedOperatorKey extends ListedKey {
 /** As `listKeys`, the keys of operators. Throws also EventStoreUnavailable. */
 export const listOperatorKeys = async (
   deps: ReadKeysDeps & Pick<WriteDeps, 'streams'>,
-  limit: number,
-  after: string | null,
-): Promise<readonly ListedOperatorKey[] | null> => {
-  const keys = await listKeys(deps, house, limit, after);
-  if (keys === null) return null;
+  page: Page,
+): Promise<readonly ListedOperatorKey[]> => {
+  const keys = await listKeys(deps, house, page, 'key of an operator');
   return Promise.all(
     keys.map(async (key) => {
       const { state } = await deps.streams.load(apiKey, key.id);

@@ -19,7 +19,7 @@ import { isUuid, Uuid, type OrganizationId } from '../../domain/ids.js';
 import { hooks, listedHooks, type HookDocument } from '../../projections/hooks.js';
 import { organizationAt, organizationOf } from '../organizations/administer.js';
 import { execute, type WriteDeps } from '../writing/execute.js';
-import { invalidCursor, rowAt } from '../requests/invalid-cursor.js';
+import { invalidCursor, listPage, rowAt } from '../requests/invalid-cursor.js';
 import { listAt, type Moment, type Past } from '../history/as-of.js';
 import { checkDesign } from '../cards/place-order.js';
 import { unusedHook, type HookCall, type HookCalls, type HookUse } from '../ports/hook-calls.js';
@@ -111,6 +111,8 @@ const changeHook = async (
   return state;
 };
 
+const ofOrganization = 'hook of this organization';
+
 /** A hook in an operator's list. */
 export type ListedHook = Pick<HookDocument, 'id' | 'paused' | keyof HookSettings> & HookUse;
 
@@ -121,13 +123,12 @@ export type ListedHook = Pick<HookDocument, 'id' | 'paused' | keyof HookSettings
 export const listHooks = async (
   { streams, readModels, hookCalls }: HookDeps,
   org: OrganizationId,
-  { startingAfter, limit }: Page,
+  page: Page,
 ): Promise<readonly ListedHook[]> => {
   await organizationOf({ streams }, org);
-  const before = await placeOf(readModels, org, startingAfter);
-  const rows = await readModels.page(hooks, { org, where: listedHooks, limit, before });
-  const use = await hookCalls.use(rows.map(({ document }) => document.id));
-  return rows.map(({ document }) => ({ ...document, ...(use.get(document.id) ?? unusedHook) }));
+  const found = await listPage(readModels, hooks, page, { org, where: listedHooks, what: ofOrganization });
+  const use = await hookCalls.use(found.map(({ id }) => id));
+  return found.map((each) => ({ ...each, ...(use.get(each.id) ?? unusedHook) }));
 };
 
 /**
@@ -141,12 +142,11 @@ export const listHooksAt = async (
   { startingAfter, limit }: Page,
 ): Promise<readonly Past<HookDocument>[]> => {
   await organizationAt(deps, org, moment);
-  const before = await placeOf(deps.readModels, org, startingAfter);
-  return listAt(deps, hooks, ({ deleted }) => !deleted, org, moment, { limit, before });
+  const isOwn = (found: HookDocument) => found.org === org;
+  const last = await rowAt(deps.readModels, hooks, startingAfter, ofOrganization, isOwn);
+  const part = { limit, before: last?.created };
+  return listAt(deps, hooks, ({ deleted }) => !deleted, org, moment, part);
 };
-
-const placeOf = async (readModels: ReadModels, org: OrganizationId, id: string | null) =>
-  (await rowAt(readModels, hooks, id, 'hook of this organization', (found) => found.org === org))?.created;
 
 const hookOf = async ({ streams }: HookDeps, org: OrganizationId, id: string): Promise<MadeHook> =>
   ownHook(org, isUuid(id) ? (await streams.load(hook, id)).state : hook.initial);

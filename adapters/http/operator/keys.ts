@@ -14,7 +14,6 @@ import {
   type ListedOperatorKey,
   type ReadKeysDeps,
 } from '../../../application/access/read-keys.js';
-import { invalidCursor } from '../../../application/requests/invalid-cursor.js';
 import { operatorScopes, scopes } from '../../../domain/api-key.js';
 import { house } from '../../../domain/members.js';
 import { DomainError } from '../../../domain/errors.js';
@@ -92,17 +91,14 @@ export const keyRoutes = (deps: KeyRouteDeps): readonly Route[] => [
     summary: 'List API keys, newest first, as they are or as they were',
     query: pageAtQuery,
     answers: { 200: listOf(keyRow, 'ApiKeyList', asOfField) },
-    handle: async ({ params: { org }, query }) => {
-      const moment = await momentFrom(deps.store, query.at, 'at');
+    handle: async ({ params: { org }, query: { limit, starting_after: startingAfter, at } }) => {
+      const moment = await momentFrom(deps.store, at, 'at');
       if (moment !== null) {
-        const pasts = await listKeysAt(deps, org, moment, query.limit, query.starting_after);
-        if (pasts === null) throw invalidCursor('API key of this organization');
-        return pastPage(pasts, query.limit, byId, keyBody);
+        const pasts = await listKeysAt(deps, org, moment, { limit, startingAfter });
+        return pastPage(pasts, limit, byId, keyBody);
       }
       await organizationOf(deps, org);
-      const keys = await listKeys(deps, org, query.limit, query.starting_after);
-      if (keys === null) throw invalidCursor('API key of this organization');
-      return pageOf(keys, query.limit, byId, keyBody);
+      return pageOf(await listKeys(deps, org, { limit, startingAfter }), limit, byId, keyBody);
     },
   }),
   operatorRoute(`DELETE /organizations/:org/keys/:id`, {
@@ -173,11 +169,8 @@ export const operatorKeyRoutes = (deps: KeyRouteDeps): readonly Route[] => [
     access: operatorAccess,
     query: pageQuery,
     answers: { 200: listOf(operatorKeyRow, 'OperatorKeyList') },
-    handle: async ({ query }) => {
-      const keys = await listOperatorKeys(deps, query.limit, query.starting_after);
-      if (keys === null) throw invalidCursor('key of an operator');
-      return pageOf(keys, query.limit, byId, operatorKeyBody);
-    },
+    handle: async ({ query: { limit, starting_after: startingAfter } }) =>
+      pageOf(await listOperatorKeys(deps, { limit, startingAfter }), limit, byId, operatorKeyBody),
   }),
   operatorRoute(`DELETE /keys/:id`, {
     id: 'revokeOperatorKey',

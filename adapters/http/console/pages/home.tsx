@@ -22,11 +22,11 @@ export const homePage = page({
       readCardDays(deps, org, wanted),
       needsAttention(context),
       listCards(deps, org, { limit: latest, status: null, reference: null, startingAfter: null }),
-      listKeys(deps, org, 1, null),
+      listKeys(deps, org, { limit: 1, startingAfter: null }),
       readAccount(deps, org),
     ]);
     const steps = {
-      hasKey: (keys ?? []).length > 0,
+      hasKey: keys.length > 0,
       hasDesign: owner.designs.length > 0,
       hasCard: cards.length > 0,
     };

@@ -1,5 +1,6 @@
 import { createKey, revokeKey } from '../../../../application/organizations/administer.js';
 import { listKeys, type ListedKey } from '../../../../application/access/read-keys.js';
+import { DomainError, insteadOf } from '../../../../domain/errors.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form } from '../../web/form.js';
 import { Badge, Empty, Older, Panel, Table, type Column } from '../../web/parts.js';
@@ -75,8 +76,7 @@ export const keysPage = page({
   query: ['before', 'done'],
   load: async ({ deps, org, role, visitor, query }) => {
     const mayManage = may(role, 'keys.manage');
-    const { limit, startingAfter } = wantedPart(query);
-    const found = shownPart((await listKeys(deps, org, limit, startingAfter)) ?? []);
+    const found = shownPart(await listKeys(deps, org, wantedPart(query)).catch(insteadOf(DomainError, [])));
     const nameOf = actorNames(deps, visitor.kind === 'operator');
     const keys = found.shown.map(async (key): Promise<ShownKey> => ({
       ...key,
