@@ -25,8 +25,7 @@ import {
   type ImportDeps,
   type ReadContact,
 } from './imports.js';
-import { OutcomeUnknown, TooContended } from '../writing/outcome.js';
-import { EventStoreUnavailable } from '../ports/event-store.js';
+import { isPassing } from '../writing/outcome.js';
 import { ImportsUnavailable } from '../ports/import-records.js';
 import { givingWay } from '../timing/next-turn.js';
 import { untilAborted } from '../timing/until-aborted.js';
@@ -228,15 +227,10 @@ const goOn = async (deps: RunImportsDeps, upload: Upload, signal: AbortSignal): 
   return true;
 };
 
-const isPassing = (error: unknown): boolean =>
-  error instanceof EventStoreUnavailable ||
-  error instanceof ImportsUnavailable ||
-  error instanceof TooContended ||
-  error instanceof OutcomeUnknown;
-
 /** Ends an import whose part fails again and again, so that it does not do so for days. */
 const giveUpOn = async (deps: RunImportsDeps, upload: Upload, error: unknown): Promise<void> => {
-  const record = isPassing(error) ? null : await deps.importRecords.find('import', upload.import);
+  const mayPass = error instanceof ImportsUnavailable || isPassing(error);
+  const record = mayPass ? null : await deps.importRecords.find('import', upload.import);
   const work = record === null ? null : importIn(record);
   if (work?.status !== 'running' || work.tries < maxTries) return;
   const why = `The part with row ${work.through + 1} failed ${maxTries} times.`;

@@ -4,8 +4,8 @@ import { parseEvent } from '../../domain/events.js';
 import type { CommandId, Milliseconds } from '../../domain/ids.js';
 import type { OpenDebt } from '../../domain/open-money.js';
 import { mapLimited } from '../timing/limit-concurrency.js';
-import { OutcomeUnknown, TooContended } from '../writing/outcome.js';
-import { EventStoreUnavailable } from '../ports/event-store.js';
+import { untilAborted } from '../timing/until-aborted.js';
+import { isPassing } from '../writing/outcome.js';
 import { movementsAfter, spendFor } from './movements.js';
 import {
   reconcilerCommand,
@@ -51,7 +51,6 @@ const atOnce = 16;
  */
 export class UnfinishedWork {
   readonly #pieces = new Set<UnfinishedPiece>();
-  #wake: () => void = () => undefined;
 
   constructor(private readonly deps: UnfinishedDeps) {}
 
@@ -70,23 +69,13 @@ export class UnfinishedWork {
 
   /** Finishes work as it comes, until the signal aborts. Remaining work is the reconciler's. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock } = this.deps;
-    const stop = (): void => this.#wake();
-    signal.addEventListener('abort', stop, { once: true });
-    while (!signal.aborted) {
-      if (this.#pieces.size === 0) await new Promise<void>((resolve) => (this.#wake = resolve));
-      else {
-        await clock.sleep(pause, signal);
-        if (!signal.aborted) await this.#pass();
-      }
-    }
-    signal.removeEventListener('abort', stop);
+    const { clock, report } = this.deps;
+    await untilAborted({ clock, signal, pause, onError: report }, () => this.#pass());
   }
 
   #add(look: UnfinishedPiece['look']): void {
     if (this.#pieces.size >= maxPieces) return;
     this.#pieces.add({ look, absentSince: null });
-    this.#wake();
   }
 
   /** The first piece finds out whether the store answers. */
@@ -105,12 +94,7 @@ export class UnfinishedWork {
       if (isClosed || clock.monotonic() - piece.absentSince >= looksFor) this.#pieces.delete(piece);
       return true;
     } catch (error) {
-      if (
-        error instanceof EventStoreUnavailable ||
-        error instanceof OutcomeUnknown ||
-        error instanceof TooContended
-      )
-        return false;
+      if (isPassing(error)) return false;
       this.#pieces.delete(piece);
       report(error);
       return true;
