@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { anchorsIn } from '../../adapters/log-witness/anchors.js';
 import { askWitness } from '../../adapters/log-witness/client.js';
 import { headFile } from '../../adapters/log-witness/head-file.js';
@@ -10,20 +9,19 @@ import { parseVkey } from '../../domain/signed-note.js';
 import type { LogKeys } from '../settings/log-keys.js';
 import type { Settings } from '../settings/settings.js';
 
-const Elsewhere = z.object({
-  vkeys: z.array(z.string()),
-  logHeadFile: z.string(),
-  logAnchorDir: z.string().nullable(),
-  logPolicyFile: z.string().nullable(),
-});
 /** Where heads of the log are kept besides with its tiles, in a form that can be sent to a thread. */
-export type Elsewhere = z.infer<typeof Elsewhere>;
+export interface Elsewhere {
+  readonly vkeys: readonly string[];
+  readonly logHeadFile: string;
+  readonly logAnchorDir: string | null;
+  readonly logPolicyFile: string | null;
+}
 
 /** Without a key of the log nothing that is kept elsewhere can be trusted. */
 export const elsewhereOf = (
   { logHeadFile, logAnchorDir, logPolicyFile }: Pick<Settings, Exclude<keyof Elsewhere, 'vkeys'>>,
   keys: LogKeys | null,
-): Elsewhere => ({ vkeys: [...(keys?.vkeys ?? [])], logHeadFile, logAnchorDir, logPolicyFile });
+): Elsewhere => ({ vkeys: keys?.vkeys ?? [], logHeadFile, logAnchorDir, logPolicyFile });
 
 /** The last signed head of the log; null where no key identifies the log's heads. */
 export const lastHeadIn = ({
@@ -37,10 +35,9 @@ export const lastHeadIn = ({
  * signed head, anchors and witnesses; nothing if there is no key. (docs/audit.md#the-notary)
  */
 export const keptElsewhere = async (
-  elsewhere: unknown,
+  { vkeys, logHeadFile, logAnchorDir, logPolicyFile }: Elsewhere,
   deps: Omit<WitnessesDeps, 'policy' | 'ask'>,
 ): Promise<Pick<Notarizing, 'heads' | 'knownElsewhere' | 'witnesses' | 'anchor'>> => {
-  const { vkeys, logHeadFile, logAnchorDir, logPolicyFile } = Elsewhere.parse(elsewhere);
   const heads = lastHeadIn({ vkeys, logHeadFile });
   if (heads === null) return {};
   // Loaded only where there is one: it brings the whole of the settings into the thread.

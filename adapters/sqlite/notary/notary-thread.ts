@@ -1,7 +1,6 @@
 import { readlinkSync } from 'node:fs';
 import { setPriority } from 'node:os';
-import type { MessagePort } from 'node:worker_threads';
-import { z } from 'zod';
+import { workerData, type MessagePort } from 'node:worker_threads';
 import { DamagedLog } from '../../../application/log/damaged-log.js';
 import { runNotary, type Notarizing } from '../../../application/log/notarize.js';
 import type { WitnessesDeps, WitnessStatus } from '../../../application/log/witnesses.js';
@@ -11,29 +10,30 @@ import { eventMacs, MissingEventKey } from '../../../domain/event-mac.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { checkpointText, parseSigner, signNote } from '../../../domain/signed-note.js';
 import { messageOf } from '../../../domain/errors.js';
+import type { MasterKeys } from '../../../domain/webhook-signing.js';
 import { openForReading } from '../database.js';
 import { insideGate } from '../gate.js';
-import { KeysOfThread, LogOfThread } from '../thread-data.js';
+import { keysOfThread } from '../keys/keys-of-thread.js';
+import type { SharedLog } from '../log/log-reader.js';
 import type { InputOf, OutputOf } from '../writer/operations.js';
 import { SqliteLogTiles, type TileOperation } from './log-tiles.js';
 import { SqliteRawLog } from './raw-log.js';
 
-const NotaryStart = z.object({
-  log: LogOfThread,
-  signers: z.array(z.string()),
-  scrubEvery: z.number(),
-  elsewhere: z.unknown(),
-  eventKeys: KeysOfThread,
-});
 /**
  * The start data of the thread: the log, and the keys as in their file; without a key nothing is signed.
  * `elsewhere`: for `keptElsewhere`. `eventKeys`: for the MACs of events.
  */
-export type NotaryStart = z.input<typeof NotaryStart>;
+export interface NotaryStart<Elsewhere = unknown> {
+  readonly log: SharedLog;
+  readonly signers: readonly string[];
+  readonly scrubEvery: Milliseconds;
+  readonly elsewhere?: Elsewhere;
+  readonly eventKeys: MasterKeys;
+}
 
 /** Where heads of the log are kept besides with its tiles. */
-export type KeptElsewhere = (
-  elsewhere: unknown,
+export type KeptElsewhere<Elsewhere> = (
+  elsewhere: Elsewhere,
   deps: Omit<WitnessesDeps, 'policy' | 'ask'>,
 ) => Promise<Partial<Notarizing>>;
 
@@ -67,24 +67,22 @@ interface OpenWrite {
 }
 
 /**
- * Notarizes the log in the calling thread, for a NotaryThread at the other end of the port. `start`: the
- * thread's `workerData`. Resolves after a message to stop.
+ * Notarizes the log in the calling thread, for a NotaryThread at the other end of the port. The
+ * thread's `workerData` is a NotaryStart. Resolves after a message to stop.
  */
-export const serveNotary = async (
-  start: unknown,
-  {
-    port,
-    clock,
-    keptElsewhere = () => Promise.resolve({}),
-  }: {
-    readonly port: MessagePort;
-    readonly clock: Clock;
-    readonly keptElsewhere?: KeptElsewhere;
-  },
-): Promise<void> => {
+export const serveNotary = async <Elsewhere>({
+  port,
+  clock,
+  keptElsewhere = () => Promise.resolve({}),
+}: {
+  readonly port: MessagePort;
+  readonly clock: Clock;
+  readonly keptElsewhere?: KeptElsewhere<Elsewhere>;
+}): Promise<void> => {
+  const start: NotaryStart<Elsewhere> = workerData;
+  const { log: shared, scrubEvery, elsewhere } = start;
   lowerPriority();
-  const { log: shared, signers: texts, scrubEvery, elsewhere, eventKeys } = NotaryStart.parse(start);
-  const signers = texts.map(parseSigner);
+  const signers = start.signers.map(parseSigner);
   const [first] = signers;
   const send = (message: FromNotary): void => port.postMessage(message);
   const stop = new AbortController();
@@ -126,7 +124,7 @@ export const serveNotary = async (
       {
         log: new SqliteRawLog({ database, inGate }),
         tiles,
-        macs: eventMacs(eventKeys),
+        macs: eventMacs(keysOfThread(start.eventKeys)),
         clock,
         sign:
           first === undefined

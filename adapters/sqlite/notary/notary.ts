@@ -66,9 +66,8 @@ export class NotaryThread {
 
   constructor(private readonly options: NotaryThreadOptions) {
     const { shared, notary, isNew, clock } = options;
-    const { scrubEvery, elsewhere } = notary;
-    const eventKeys: NotaryStart['eventKeys'] = [...notary.eventKeys(isNew)];
-    this.#start = { log: shared, signers: [...notary.signers], scrubEvery, elsewhere, eventKeys };
+    const { signers, scrubEvery, elsewhere } = notary;
+    this.#start = { log: shared, signers, scrubEvery, elsewhere, eventKeys: notary.eventKeys(isNew) };
     const { signal } = this.#closing;
     const onError = (error: unknown): void => notary.onError?.(messageOf(error));
     this.#running = untilAborted({ clock, signal, pause: restartAfter, onError }, () => this.#run());

@@ -1,26 +1,25 @@
-import type { MessagePort } from 'node:worker_threads';
-import { z } from 'zod';
+import { workerData, type MessagePort } from 'node:worker_threads';
 import type { Clock, Entropy } from '../../../application/ports/system.js';
 import { keyRing } from '../../../application/personal/key-ring.js';
 import { openedLog } from '../../../application/personal/personal.js';
 import { Projector } from '../../../application/projecting/project.js';
 import type { ProjectorStatus } from '../../../application/projecting/projection-board.js';
 import { untilAborted } from '../../../application/timing/until-aborted.js';
+import type { MasterKeys } from '../../../domain/webhook-signing.js';
 import type { Projection } from '../../../projections/projection.js';
 import { emptyInterval } from '../database.js';
-import { openLogReader } from '../log/log-reader.js';
+import { openLogReader, type SharedLog } from '../log/log-reader.js';
+import { keysOfThread } from '../keys/keys-of-thread.js';
 import { openPersonalKeys } from '../keys/personal-keys.js';
 import { insideGate } from '../gate.js';
-import { KeysOfThread, LogOfThread } from '../thread-data.js';
 import { SqliteProjectionStore } from './projection-store.js';
 
 /** The start data of the thread: the log, and the path of the read models' file. */
-const ProjectorStart = z.object({
-  log: LogOfThread,
-  path: z.string(),
-  keys: z.object({ path: z.string(), masters: KeysOfThread }),
-});
-export type ProjectorStart = z.input<typeof ProjectorStart>;
+export interface ProjectorStart {
+  readonly log: SharedLog;
+  readonly path: string;
+  readonly keys: { readonly path: string; readonly masters: MasterKeys };
+}
 
 export type ToProjector =
   | { readonly kind: 'rebuild'; readonly name: string }
@@ -44,14 +43,16 @@ export interface ProjectorThread {
 }
 
 /**
- * Runs the projector in the calling thread, for a ReadFile at the other end of the port. `start`: the
- * thread's `workerData`. Resolves after a message to stop.
+ * Runs the projector in the calling thread, for a ReadFile at the other end of the port. The
+ * thread's `workerData` is a ProjectorStart. Resolves after a message to stop.
  */
-export const serveProjector = async (
-  start: unknown,
-  { port, projections, clock, entropy }: ProjectorThread,
-): Promise<void> => {
-  const { log: shared, path, keys } = ProjectorStart.parse(start);
+export const serveProjector = async ({
+  port,
+  projections,
+  clock,
+  entropy,
+}: ProjectorThread): Promise<void> => {
+  const { log: shared, path, keys }: ProjectorStart = workerData;
   const send = (message: FromProjector): void => port.postMessage(message);
   const stop = new AbortController();
   const log = openLogReader(shared, {
@@ -59,7 +60,7 @@ export const serveProjector = async (
     onDamage: ({ position, reason }) => send({ kind: 'damagedLog', position, reason }),
   });
   const personalKeys = openPersonalKeys(keys.path, { readOnly: true, inGate: insideGate(shared.gate) });
-  const opening = { store: personalKeys, masters: keys.masters, clock, entropy };
+  const opening = { store: personalKeys, masters: keysOfThread(keys.masters), clock, entropy };
   const store = new SqliteProjectionStore({
     path,
     inGate: insideGate(shared.gate),

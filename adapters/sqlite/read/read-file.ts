@@ -129,8 +129,7 @@ export class ReadFile {
   async #run(): Promise<void> {
     const { clock, log, keys, thread } = this.options;
     while (!this.#closing.signal.aborted) {
-      const masters: ProjectorStart['keys']['masters'] = [...keys.masters];
-      const start: ProjectorStart = { log, path: this.path, keys: { path: keys.path, masters } };
+      const start: ProjectorStart = { log, path: this.path, keys };
       const worker = new Worker(thread, { workerData: start });
       this.#worker = worker;
       worker.on('message', (message: FromProjector) => this.#receive(message));

@@ -2,10 +2,7 @@ import type { MessagePort } from 'node:worker_threads';
 import type { FromNotary, ToNotary } from '../../../adapters/sqlite/notary/notary-thread.js';
 
 /** Says that everything has been read back, and notarizes nothing. */
-export const serveNotary = async (
-  _start: unknown,
-  { port }: { readonly port: MessagePort },
-): Promise<void> => {
+export const serveNotary = async ({ port }: { readonly port: MessagePort }): Promise<void> => {
   const done: FromNotary = { kind: 'scrubbed', events: 0 };
   port.postMessage(done);
   await new Promise<void>((resolve) => {
