@@ -121,7 +121,6 @@ export const organizations = projection({
     }
   },
   org: () => null,
-  listedFrom: 2,
   indexes: {
     withdrawing: ({ archived }) => (archived.some(isWaiting) ? 'yes' : null),
   },

@@ -29,11 +29,6 @@ export interface Projection<Document> {
    */
   readonly across?: readonly (readonly string[])[];
   /**
-   * Lists show no build of a version before this one, because its documents belonged to other owners: until a
-   * build of this version is active they are refused, never empty. A lookup shows it.
-   */
-  readonly listedFrom?: number;
-  /**
    * Each document is made by one event alone, which gives it its key: none has to be read before it is
    * folded.
    */

@@ -3,7 +3,13 @@ import { parseCardCode } from '../../domain/card-code.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { cards, type CardDocument } from '../../projections/cards.js';
 import { invalidCursor } from '../requests/invalid-cursor.js';
-import { everyOrganization, pagesOf, type ReadModels, type Stored } from '../ports/read-models.js';
+import {
+  everyOrganization,
+  pagesOf,
+  type PageQuery,
+  type ReadModels,
+  type Stored,
+} from '../ports/read-models.js';
 import { nextTurn } from '../timing/next-turn.js';
 import type { CardQuery } from './read-cards.js';
 
@@ -76,7 +82,7 @@ const maxHeld = 10_000;
 export const heldOldestFirst = async (
   readModels: Pick<ReadModels, 'page'>,
 ): Promise<readonly CardDocument[]> => {
-  const query = { org: everyOrganization, where: { status: needsPerson }, limit: readAtOnce };
+  const query: PageQuery = { org: everyOrganization, where: { status: needsPerson }, limit: readAtOnce };
   let held: CardDocument[] = [];
   for await (const rows of pagesOf(readModels, cards, query, nextTurn))
     held = [...held, ...rows.map(({ document }) => document)].slice(-maxHeld);

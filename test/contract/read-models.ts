@@ -119,7 +119,7 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
         expect((await readModels.get(second, 'a'))?.key).to.equal('a');
       }));
 
-    it('refuses a list that a build of an earlier version can’t give, rather than find nothing', () =>
+    it('refuses an agenda that a build of an earlier version can’t give, rather than find nothing', () =>
       using(async ({ readModels, store, later }) => {
         const first: Projection<Note> = {
           name: 'memos',
@@ -130,26 +130,17 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
           org: (note) => note.org,
           indexes: notes.indexes,
         };
-        const second: Projection<Note> = { ...first, version: 2, listedFrom: 2, agenda: ({ due }) => due };
+        const second: Projection<Note> = { ...first, version: 2, agenda: ({ due }) => due };
         await saveAll(store, first, [storedNote('a', 1, { org: 'o' })], 1n);
         const { generation } = await store.active(second);
-        const lists = () => [
-          readModels.page(second, { org: null, limit: 10 }),
-          readModels.count(second, { org: null, where: {} }),
-          readModels.agenda(second, { upTo: 'z', limit: 10 }),
-        ];
-        const isRefused = (list: Promise<unknown>) =>
-          list.then(
-            () => false,
-            (error: unknown) => error instanceof ReadModelsUnavailable,
-          );
-        expect(await Promise.all(lists().map(isRefused))).to.deep.equal([true, true, true]);
+        const agenda = () => readModels.agenda(second, { upTo: 'z', limit: 10 });
+        expect(await agenda().catch((error: unknown) => error)).to.be.instanceOf(ReadModelsUnavailable);
         expect((await readModels.get(second, 'a'))?.key).to.equal('a');
         expect(keysOf(await readModels.page(first, { org: 'o', limit: 10 }))).to.deep.equal(['a']);
         await store.save([{ projection: second, generation, documents: [], checkpoint: 1n }]);
         await store.activate(second, generation);
         await later();
-        expect(await Promise.all(lists())).to.deep.equal([[], 0, []]);
+        expect(await agenda()).to.deep.equal([]);
       }));
 
     it('lists the documents of one organization, latest created first', () =>

@@ -21,8 +21,6 @@ interface Needs {
   /** The fields and the agenda by which it finds documents. */
   readonly fields?: readonly string[];
   readonly agenda?: true;
-  /** A list of one owner's documents. */
-  readonly owner?: true;
 }
 
 /** A query, and what it needs of a build. */
@@ -51,7 +49,7 @@ const listed = (projection: Projection<unknown>, { org, where }: CountQuery): Fi
   }
   const unknown = fields.filter((field) => projection.indexes[field] === undefined);
   if (unknown.length > 0) throw new Error(`${projection.name} is not indexed by ${unknown.join(', ')}`);
-  return { filter: { org: { $eq: org }, ...byFields(where) }, needs: { fields, owner: true } };
+  return { filter: { org: { $eq: org }, ...byFields(where) }, needs: { fields } };
 };
 
 const newestFirst = { created: -1 } as const;
@@ -140,14 +138,13 @@ class MongoReadModels implements ReadModels {
   /** The documents of the build that readers see, which must support the query. */
   async #documentsOf(
     projection: Projection<unknown>,
-    { fields = [], agenda, owner }: Needs,
+    { fields = [], agenda }: Needs,
   ): Promise<Collection<DocumentRow>> {
     const row = await this.seen.toRead(projection);
     if (row === null) throw new ReadModelNotBuilt(projection);
     const indexed = indexedFields(row.shape);
-    const isListed = owner === undefined || row.version >= (projection.listedFrom ?? 0);
     const isOnAgenda = agenda === undefined || indexed.agenda;
-    if (isListed && isOnAgenda && fields.every((field) => indexed.fields.includes(field)))
+    if (isOnAgenda && fields.every((field) => indexed.fields.includes(field)))
       return this.database.collection<DocumentRow>(documentsName(row));
     throw new ReadModelsUnavailable(
       `${projection.name} is being rebuilt, and can't be searched like this yet`,
