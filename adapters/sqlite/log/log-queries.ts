@@ -7,7 +7,7 @@ import {
 import { messageOf } from '../../../domain/errors.js';
 import type { LoggedEvent } from '../../../domain/events.js';
 import type { Milliseconds, StreamName } from '../../../domain/ids.js';
-import { errcodeOf, isDamage, type Database, type Statement } from '../database.js';
+import { errcodeOf, isDamage, prepareArrays, type Database, type Statement } from '../database.js';
 import { DamagedLog } from '../../../application/log/damaged-log.js';
 import type { InsideGate } from '../gate.js';
 import { eventColumns, eventOf, type EventRow } from './event-rows.js';
@@ -38,18 +38,16 @@ export class LogQueries {
     this.#onDamage = onDamage;
     this.#inGate = inGate;
     this.#head = new BigInt64Array(head);
-    const prepare = (sql: string) => {
-      const statement = database.prepare(sql);
-      statement.setReturnArrays(true);
-      return statement;
-    };
-    this.#readStream = prepare(
+    this.#readStream = prepareArrays(
+      database,
       `select ${eventColumns} from events where stream = ? and revision >= ? order by revision limit ?`,
     );
-    this.#readLast = prepare(
+    this.#readLast = prepareArrays(
+      database,
       `select ${eventColumns} from events where stream = ? order by revision desc limit 1`,
     );
-    this.#readLog = prepare(
+    this.#readLog = prepareArrays(
+      database,
       `select ${eventColumns} from events where position > ? order by position limit ?`,
     );
   }
