@@ -63,11 +63,11 @@ export const registerLateness = (registry: Registry, deps: LatenessDeps): void =
       },
     ],
     webhook_pending_deliveries: [
-      'Deliveries that wait for an attempt, without disabled endpoints; MongoDB counts at most 100,000.',
+      'Deliveries that wait for an attempt, without disabled endpoints; counted up to 100,000.',
       async () => (await depth())?.pending ?? null,
     ],
     webhook_dead_letters: [
-      'Deliveries whose attempts are used up; MongoDB counts at most 100,000.',
+      'Deliveries whose attempts are used up; counted up to 100,000.',
       async () => (await depth())?.deadLetters ?? null,
     ],
     webhook_disabled_endpoints: [

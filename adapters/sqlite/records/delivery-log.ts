@@ -24,6 +24,8 @@ import {
 const looksPerTurn = 200;
 /** How many dead letters are counted before others get the thread. */
 const rowsPerCount = 2_000;
+/** Up to where rows are counted for the metrics. */
+const maxCounted = 100_000;
 /** How many deliveries cross to the writer's thread in one request. */
 const rowsPerRequest = 500;
 
@@ -35,8 +37,6 @@ function* inRequests(deliveries: readonly NewDelivery[]): Generator<readonly New
 const forgetEndpoints = `delete from delivery_targets where endpoint in (
     select endpoint from delivery_targets where state = 'closed' and changedAt between 1 and ?1
       and not exists (select 1 from deliveries where deliveries.endpoint = delivery_targets.endpoint and status = 'pending') limit ?2)`;
-const forgetCounts =
-  'delete from delivery_counts where count = 0 and endpoint not in (select endpoint from delivery_targets)';
 const forgetErased = 'delete from erased_cards where at <= ?';
 
 export const sqliteDeliveryLog = ({ writer, database, book, reports }: DeliveryStore): DeliveryLog => {
@@ -46,9 +46,11 @@ export const sqliteDeliveryLog = ({ writer, database, book, reports }: DeliveryS
   );
   const deadOf = database.prepare(deadLettersQuery);
   const countPending = database.prepare(`
-    select sum(count) from delivery_counts where status = 'pending'
-      and endpoint not in (select endpoint from delivery_targets where state in ('off', 'tripped'))`);
-  const countDead = database.prepare("select sum(count) from delivery_counts where status = 'exhausted'");
+    select count(*) from (
+      select 1 from delivery_targets t cross join deliveries d indexed by deliveries_waiting
+      where t.state not in ('off', 'tripped') and d.endpoint = t.endpoint and d.status = 'pending' limit ${maxCounted})`);
+  const countDead = database.prepare(`
+    select count(*) from (select 1 from deliveries indexed by dead_letters where status = 'exhausted' and seq > 0 limit ${maxCounted})`);
   const inactive = database.prepare(
     `select endpoint, state from delivery_targets where state in ('off', 'opening', 'closed')`,
   );
@@ -121,7 +123,7 @@ export const sqliteDeliveryLog = ({ writer, database, book, reports }: DeliveryS
         seq = step.last;
       }
       while ((await writer.write([forgetEndpoints, before, rowsPerStep])) === rowsPerStep);
-      await writer.write([forgetCounts], [forgetErased, before]);
+      await writer.write([forgetErased, before]);
       return count;
     },
 

@@ -45,9 +45,6 @@ type Retry = Pick<RedriveInput, 'org' | 'now' | 'expires'> & { readonly id: stri
 
 type OldRow = Pick<DeliveryRow, 'seq' | 'status' | 'occurredAt' | 'endedAt'>;
 
-/** For the metrics. */
-const countedStatuses = "('pending', 'exhausted')";
-
 const schema = `
   create table if not exists deliveries (
     seq integer primary key,
@@ -94,23 +91,6 @@ const schema = `
     changedAt integer not null default 0
   ) strict, without rowid;
   create index if not exists delivery_targets_by_state on delivery_targets (state);
-  create table if not exists delivery_counts (
-    endpoint text not null,
-    status text not null,
-    count integer not null,
-    primary key (endpoint, status)
-  ) strict, without rowid;
-  create trigger if not exists deliveries_inserted after insert on deliveries when new.status in ${countedStatuses} begin
-    insert into delivery_counts values (new.endpoint, new.status, 1) on conflict do update set count = count + 1;
-  end;
-  create trigger if not exists deliveries_changed after update of status on deliveries when old.status <> new.status begin
-    update delivery_counts set count = count - 1 where endpoint = old.endpoint and status = old.status;
-    insert into delivery_counts select new.endpoint, new.status, 1 where new.status in ${countedStatuses}
-      on conflict do update set count = count + 1;
-  end;
-  create trigger if not exists deliveries_removed after delete on deliveries begin
-    update delivery_counts set count = count - 1 where endpoint = old.endpoint and status = old.status;
-  end;
   create table if not exists erased_cards (card text primary key, at integer not null) strict, without rowid;
   create table if not exists redrives (id integer primary key, input text not null) strict;
 `;

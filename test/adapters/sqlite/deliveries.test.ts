@@ -20,9 +20,7 @@ const hearing = (writer: SqliteWriter, written: () => void): SqliteWriter =>
 deliveriesContract('SQLite', async () => {
   const file = await openNew();
   const pending: number[] = [];
-  const counted = file.database.prepare(
-    "select sum(count) as count from delivery_counts where status = 'pending'",
-  );
+  const counted = file.database.prepare("select count(*) as count from deliveries where status = 'pending'");
   const writer = hearing(file.writer, () => {
     const row: { readonly count: number | null } | undefined = counted.get();
     pending.push(row?.count ?? 0);
