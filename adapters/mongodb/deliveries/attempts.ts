@@ -13,6 +13,7 @@ import {
 } from '../../../application/ports/delivery-log.js';
 import type { DeliveryEndpoint } from '../../../application/ports/endpoint-gates.js';
 import type { Clock, Entropy } from '../../../application/ports/system.js';
+import { deliveryEndpointOf, trippedOf } from '../../../application/webhooks/stored-endpoints.js';
 import { erasedPayload } from '../../../domain/delivery-payload.js';
 import { Uuid, type Milliseconds } from '../../../domain/ids.js';
 import { countAttempts, uncountedOf, readEndpoints } from './attempt-counts.js';
@@ -21,9 +22,8 @@ import type { MongoDatabase } from '../client/database.js';
 import {
   changed,
   deliveryRows,
-  deliveryEndpointOf,
   endpointRows,
-  trippedOf,
+  storedEndpointOf,
   unclaimed,
   type DeliveryRow,
   type EndpointRow,
@@ -168,9 +168,8 @@ export class MongoAttempts {
         this.#backlog.delete(endpoint);
         continue;
       }
-      const claimed = ids
-        .flatMap((id) => rows.get(id) ?? [])
-        .map((delivery) => claimOf(delivery, deliveryEndpointOf(row)));
+      const to = deliveryEndpointOf(storedEndpointOf(row));
+      const claimed = ids.flatMap((id) => rows.get(id) ?? []).map((delivery) => claimOf(delivery, to));
       const startable = this.#startable.get(endpoint) ?? new Map<DeliveryId, Startable>();
       this.#startable.set(endpoint, startable);
       for (const { id, delivery } of claimed) {
@@ -410,7 +409,8 @@ export class MongoAttempts {
     return recordings.map((recording) => {
       const row = counted.get(recording.claim.endpoint.endpoint);
       const recorded = written.has(recording);
-      return { recorded, tripped: recorded && row?.state === 'tripped' ? trippedOf(row) : null };
+      const isTripped = recorded && row?.state === 'tripped';
+      return { recorded, tripped: isTripped ? trippedOf(storedEndpointOf(row)) : null };
     });
   }
 

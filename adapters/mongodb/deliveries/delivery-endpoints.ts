@@ -6,24 +6,28 @@ import type {
   TrippedEndpoint,
   WatchedEndpoint,
 } from '../../../application/ports/endpoint-gates.js';
+import {
+  healthOf,
+  stateAfter,
+  trippedOf,
+  watchedOf,
+  type GateState,
+  type StoredEndpoint,
+} from '../../../application/webhooks/stored-endpoints.js';
 import { OrganizationId, Uuid, type Milliseconds } from '../../../domain/ids.js';
 import type { WebhookUrl } from '../../../domain/webhook-url.js';
 import type { MongoDatabase } from '../client/database.js';
 import { isInserted } from '../client/refusals.js';
 import {
   deliveryRows,
-  healthOf,
   newEndpointRow,
   endpointRows,
-  trippedOf,
-  watchedOf,
+  storedEndpointOf,
   type DeliveryRow,
-  type EndpointRow,
-  type EndpointState,
 } from './delivery-rows.js';
 
 /** Of endpoints that nothing is sent to. */
-const notSentTo: { readonly $in: EndpointState[] } = { $in: ['off', 'tripped'] };
+const notSentTo: { readonly $in: GateState[] } = { $in: ['off', 'tripped'] };
 
 /**
  * The endpoints' data for attempts, one document each. The document of a deleted endpoint stays, so that the
@@ -32,8 +36,9 @@ const notSentTo: { readonly $in: EndpointState[] } = { $in: ['off', 'tripped'] }
 export class MongoDeliveryEndpoints {
   constructor(private readonly database: MongoDatabase) {}
 
-  async find(endpoint: Uuid): Promise<EndpointRow | null> {
-    return this.#rows().findOne({ _id: { $eq: endpoint as string } });
+  async find(endpoint: Uuid): Promise<StoredEndpoint | null> {
+    const row = await this.#rows().findOne({ _id: { $eq: endpoint as string } });
+    return row && storedEndpointOf(row);
   }
 
   /**
@@ -42,7 +47,7 @@ export class MongoDeliveryEndpoints {
    * before`.
    */
   async upsert(wanted: DeliveryEndpoint, now: Milliseconds): Promise<'off' | 'opening' | 'as before'> {
-    const { endpoint, active, version, enabledAt } = wanted;
+    const { endpoint, version, enabledAt } = wanted;
     for (;;) {
       const known = await this.find(endpoint);
       if (known === null) {
@@ -50,9 +55,7 @@ export class MongoDeliveryEndpoints {
         continue;
       }
       if (known.state === 'closed' || version <= known.version) return 'as before';
-      const stays = known.state === 'tripped' && active && known.enabledAt === enabledAt;
-      const opens = active && !stays && known.state !== 'open';
-      const state: EndpointState = stays ? 'tripped' : opens ? 'opening' : active ? 'open' : 'off';
+      const state = stateAfter(known, wanted);
       const { url, secrets } = newEndpointRow(wanted);
       const fresh = known.enabledAt === enabledAt ? {} : { consecutive: 0 };
       const { matchedCount } = await this.#rows().updateOne(
@@ -60,8 +63,7 @@ export class MongoDeliveryEndpoints {
         { $set: { url, secrets, state, version, enabledAt, changedAt: now, ...fresh } },
       );
       if (matchedCount === 0) continue;
-      if (!active) return 'off';
-      return opens ? 'opening' : 'as before';
+      return state === 'off' || state === 'opening' ? state : 'as before';
     }
   }
 
@@ -70,10 +72,7 @@ export class MongoDeliveryEndpoints {
       .find({ _id: { $in: [...endpoints] }, state: { $ne: 'closed' } }, { projection: { org: 1, url: 1 } })
       .toArray();
     return new Map(
-      rows.map(({ _id, org, url }) => [
-        Uuid.parse(_id),
-        { org: OrganizationId.parse(org), url: url as WebhookUrl },
-      ]),
+      rows.map(({ _id, org, url }) => [Uuid.parse(_id), { org: OrganizationId.parse(org), url }]),
     );
   }
 
@@ -112,14 +111,15 @@ export class MongoDeliveryEndpoints {
   }
 
   /** The endpoints that may have pending rows that must not be sent; or `only` this one of them. */
-  async inactive(only?: Uuid): Promise<readonly EndpointRow[]> {
-    return this.#rows()
+  async inactive(only?: Uuid): Promise<readonly StoredEndpoint[]> {
+    const rows = await this.#rows()
       .find({
         ...(only !== undefined && { _id: { $eq: only as string } }),
         state: { $in: ['off', 'opening', 'closed'] },
         isClean: { $ne: true },
       })
       .toArray();
+    return rows.map(storedEndpointOf);
   }
 
   /** Nothing is pending for a deleted endpoint, and nothing can come any more. */
@@ -150,14 +150,15 @@ export class MongoDeliveryEndpoints {
   }
 
   async tripped(): Promise<readonly TrippedEndpoint[]> {
-    return (await this.#rows().find({ state: 'tripped' }).toArray()).map(trippedOf);
+    const rows = await this.#rows().find({ state: 'tripped' }).toArray();
+    return rows.map(storedEndpointOf).map(trippedOf);
   }
 
   async health(org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>> {
     const rows = await this.#rows()
       .find({ org: { $eq: org as string } })
       .toArray();
-    return new Map(rows.map((row) => [Uuid.parse(row._id), healthOf(row)]));
+    return new Map(rows.map(storedEndpointOf).map((stored) => [stored.endpoint, healthOf(stored)]));
   }
 
   async watched(inactiveOnly: boolean, { startingAfter, limit }: Page): Promise<readonly WatchedEndpoint[]> {
@@ -167,7 +168,7 @@ export class MongoDeliveryEndpoints {
       .sort({ _id: 1 })
       .limit(limit)
       .toArray();
-    return rows.map(watchedOf);
+    return rows.map(storedEndpointOf).map(watchedOf);
   }
 
   #rows() {

@@ -2,11 +2,11 @@ import type { Filter } from 'mongodb';
 import {
   deliveryStatuses,
   erasedReason,
-  expiredReason,
   type DeliveryFilter,
   type DeliveryId,
   type DeliveryLog,
 } from '../../../application/ports/delivery-log.js';
+import { rowsToDrop } from '../../../application/webhooks/stored-endpoints.js';
 import { Uuid, type Milliseconds } from '../../../domain/ids.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
 import type { MongoAttempts } from './attempts.js';
@@ -63,19 +63,19 @@ export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
       const recently = { at: { $gt: now - certainlyInserted } };
       await eraseRows(database, await erasedCards(database).distinct('_id', recently));
       let count = 0;
-      for (const { _id, state, closedBecause, changedAt } of await endpoints.inactive(only)) {
-        const of = { endpoint: { $eq: _id } };
-        const which =
-          state === 'closed' ? of : { ...of, expires: { $lte: state === 'off' ? now : changedAt } };
-        const reason = (state === 'closed' ? closedBecause : null) ?? expiredReason;
+      for (const inactive of await endpoints.inactive(only)) {
+        const toDrop = rowsToDrop(inactive, now);
+        if (toDrop === null) continue;
+        const { endpoint, state, changedAt } = inactive;
+        const which = { endpoint: { $eq: endpoint as string }, expires: { $lte: toDrop.endingBy } };
         let dropped: number;
         do {
-          dropped = await writes.dropSome(which, reason);
+          dropped = await writes.dropSome(which, toDrop.reason);
           count += dropped;
         } while (dropped === batchSize);
-        if (state === 'opening') await endpoints.open(_id);
+        if (state === 'opening') await endpoints.open(endpoint);
         // Rows may still be inserted by a process that read the endpoint before it was deleted.
-        if (state === 'closed' && changedAt + certainlyInserted <= now) await endpoints.markClean(_id);
+        if (state === 'closed' && changedAt + certainlyInserted <= now) await endpoints.markClean(endpoint);
       }
       return count;
     },

@@ -5,16 +5,10 @@ import type {
   DeliveryId,
   NewDelivery,
 } from '../../../application/ports/delivery-log.js';
-import type {
-  EndpointHealth,
-  DeliveryEndpoint,
-  TrippedEndpoint,
-  WatchedEndpoint,
-} from '../../../application/ports/endpoint-gates.js';
+import type { DeliveryEndpoint } from '../../../application/ports/endpoint-gates.js';
+import type { StoredEndpoint } from '../../../application/webhooks/stored-endpoints.js';
 import { erasedPayload } from '../../../domain/delivery-payload.js';
 import { OrganizationId, Uuid, type Milliseconds } from '../../../domain/ids.js';
-import type { DatedSecret } from '../../../domain/webhook-endpoints.js';
-import type { WebhookUrl } from '../../../domain/webhook-url.js';
 import type { MongoDatabase } from '../client/database.js';
 
 /** A note about an attempt that its endpoint may not have counted yet. */
@@ -54,28 +48,12 @@ export type DeliveryRow = Omit<Delivery, 'id' | 'org' | 'endpoint'> & {
   readonly changedAt: Milliseconds;
 };
 
-/**
- * `opening`: enabled, but rows whose window ended before are still being dropped. `off`: disabled. `tripped`:
- * failed so often that it remains to be disabled. `closed`: deleted, forever.
- */
-export type EndpointState = 'open' | 'opening' | 'off' | 'tripped' | 'closed';
-
-export interface EndpointRow extends Pick<DeliveryEndpoint, 'version' | 'enabledAt'> {
+/** An endpoint as it is stored. */
+export interface EndpointRow extends Omit<StoredEndpoint, 'endpoint' | 'org'> {
   readonly _id: string;
   readonly org: string;
-  readonly url: string;
-  /** JSON. */
-  readonly secrets: string;
-  readonly state: EndpointState;
-  readonly closedBecause: string | null;
-  /** When it was last opened, disabled or deleted; 0 if it never was. */
-  readonly changedAt: Milliseconds;
   /** Deleted, and nothing is pending for it. */
   readonly isClean?: boolean;
-  readonly failures: number;
-  readonly consecutive: number;
-  readonly lastSuccess: Milliseconds | null;
-  readonly lastFailure: string;
   /** The attempts that were counted last, so that none is counted twice. */
   readonly lastCount?: { readonly id: string; readonly attempts: readonly string[] };
 }
@@ -152,18 +130,11 @@ export const deliveryOf = ({ _id, org, endpoint, ...row }: DeliveryRow): Deliver
   };
 };
 
-export const deliveryEndpointOf = (row: EndpointRow): DeliveryEndpoint => {
-  const secrets: readonly DatedSecret[] = JSON.parse(row.secrets);
-  return {
-    endpoint: Uuid.parse(row._id),
-    org: OrganizationId.parse(row.org),
-    url: row.url as WebhookUrl,
-    secrets,
-    active: row.state !== 'off' && row.state !== 'closed',
-    version: row.version,
-    enabledAt: row.enabledAt,
-  };
-};
+export const storedEndpointOf = ({ _id, org, ...row }: EndpointRow): StoredEndpoint => ({
+  ...row,
+  endpoint: Uuid.parse(_id),
+  org: OrganizationId.parse(org),
+});
 
 export const newEndpointRow = ({ endpoint, secrets, active, ...fields }: DeliveryEndpoint): EndpointRow => ({
   ...fields,
@@ -176,27 +147,4 @@ export const newEndpointRow = ({ endpoint, secrets, active, ...fields }: Deliver
   consecutive: 0,
   lastSuccess: null,
   lastFailure: '',
-});
-
-export const healthOf = ({ failures, consecutive, lastSuccess }: EndpointRow): EndpointHealth => ({
-  failureCount: failures,
-  consecutiveFailures: consecutive,
-  lastSuccessAt: lastSuccess,
-});
-
-export const watchedOf = (row: EndpointRow): WatchedEndpoint => ({
-  endpoint: Uuid.parse(row._id),
-  org: OrganizationId.parse(row.org),
-  url: row.url as WebhookUrl,
-  active: row.state === 'open' || row.state === 'opening',
-  lastFailure: row.lastFailure === '' ? null : row.lastFailure,
-  ...healthOf(row),
-});
-
-export const trippedOf = ({ _id, org, consecutive, ...row }: EndpointRow): TrippedEndpoint => ({
-  org: OrganizationId.parse(org),
-  endpoint: Uuid.parse(_id),
-  enabledAt: row.enabledAt,
-  consecutiveFailures: consecutive,
-  lastFailure: row.lastFailure,
 });

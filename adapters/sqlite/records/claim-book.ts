@@ -10,16 +10,17 @@ import type {
   WatchedEndpoint,
 } from '../../../application/ports/endpoint-gates.js';
 import { nextTurn } from '../../../application/timing/next-turn.js';
+import {
+  deliveryEndpointOf,
+  healthOf,
+  trippedOf,
+  watchedOf,
+  type GateState,
+  type StoredEndpoint,
+} from '../../../application/webhooks/stored-endpoints.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { Database, Statement } from '../database.js';
-import {
-  endpointOf,
-  healthOf,
-  type ChangedDelivery,
-  type DeliveryRow,
-  type EndpointRow,
-  type EndpointState,
-} from './delivery-rows.js';
+import type { ChangedDelivery, DeliveryRow } from './delivery-rows.js';
 
 /** How many endpoints are looked at before others get the thread. */
 const looksPerTurn = 200;
@@ -27,9 +28,9 @@ const looksPerTurn = 200;
 /** An endpoint with the claims on its deliveries. */
 interface KnownEndpoint {
   endpoint: DeliveryEndpoint;
-  state: EndpointState;
+  state: GateState;
   /** As it was stored last. */
-  row: EndpointRow;
+  row: StoredEndpoint;
   /** Its deletion is durable. */
   isGone: boolean;
   /** By delivery. */
@@ -68,22 +69,22 @@ export class ClaimBook {
       `select seq, due from deliveries where endpoint = ? and status = 'pending' order by due limit ?`,
     );
     this.#bySeq = database.prepare(`select ${claimed} from deliveries where seq = ?`);
-    const rows: readonly EndpointRow[] = database
+    const rows: readonly StoredEndpoint[] = database
       .prepare("select * from delivery_targets where state <> 'closed'")
       .all();
     for (const row of rows) this.setEndpoint(row);
   }
 
   /** Adopts the writer's stored row of an endpoint. A deletion that is under way still counts. */
-  setEndpoint(row: EndpointRow): void {
+  setEndpoint(row: StoredEndpoint): void {
     const { endpoint, state, version } = row;
     const known = this.#endpoints.get(endpoint);
     if (known === undefined) {
-      const added = { endpoint: endpointOf(row), state, row, isGone: false, claims: new Map() };
+      const added = { endpoint: deliveryEndpointOf(row), state, row, isGone: false, claims: new Map() };
       if (state !== 'closed') this.#endpoints.set(endpoint, added);
       return;
     }
-    if (known.endpoint.version !== version) known.endpoint = endpointOf(row);
+    if (known.endpoint.version !== version) known.endpoint = deliveryEndpointOf(row);
     if (known.state !== 'closed') known.state = state;
     known.row = row;
   }
@@ -159,11 +160,7 @@ export class ClaimBook {
   /** The endpoint with its health, unless it is unknown or deleted. */
   watched(id: Uuid): WatchedEndpoint | null {
     const known = this.#endpoints.get(id);
-    if (known === undefined || known.state === 'closed') return null;
-    const { endpoint, org, url } = known.endpoint;
-    const active = known.state === 'open' || known.state === 'opening';
-    const { lastFailure } = known.row;
-    return { endpoint, org, url, active, lastFailure: lastFailure || null, ...healthOf(known.row) };
+    return known === undefined || known.state === 'closed' ? null : watchedOf(known.row);
   }
 
   tripped(): readonly TrippedEndpoint[] {
@@ -173,10 +170,7 @@ export class ClaimBook {
   /** The endpoint if it has tripped, else null. */
   trippedEndpoint(endpoint: Uuid): TrippedEndpoint | null {
     const known = this.#endpoints.get(endpoint);
-    if (known?.state !== 'tripped') return null;
-    const { consecutive: consecutiveFailures, lastFailure } = known.row;
-    const { org, enabledAt } = known.endpoint;
-    return { org, endpoint, enabledAt, consecutiveFailures, lastFailure: lastFailure ?? '' };
+    return known?.state === 'tripped' ? trippedOf(known.row) : null;
   }
 
   health(org: OrganizationId): ReadonlyMap<Uuid, EndpointHealth> {

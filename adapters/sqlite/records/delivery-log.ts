@@ -7,6 +7,7 @@ import type {
 import type { Milliseconds, Uuid } from '../../../domain/ids.js';
 import { numberFrom, type Statement } from '../database.js';
 import { nextTurn } from '../../../application/timing/next-turn.js';
+import type { StoredEndpoint } from '../../../application/webhooks/stored-endpoints.js';
 import type { DeliveryStore } from './delivery-reports.js';
 import { pageQuery } from './delivery-pages.js';
 import {
@@ -16,7 +17,6 @@ import {
   whichOf,
   type DeadLetter,
   type DeliveryRow,
-  type EndpointRow,
   type RedriveInput,
 } from './delivery-rows.js';
 
@@ -78,7 +78,7 @@ export const sqliteDeliveryLog = ({ writer, database, book, reports }: DeliveryS
 
   /** Endpoints with pending rows that must not be sent any more. Looks at the first row of each. */
   async function* endpointsToDropFor(now: Milliseconds): AsyncGenerator<Uuid> {
-    const rows: readonly Pick<EndpointRow, 'endpoint' | 'state'>[] = inactive.all();
+    const rows: readonly Pick<StoredEndpoint, 'endpoint' | 'state'>[] = inactive.all();
     for (const [index, { endpoint, state }] of rows.entries()) {
       if (index % looksPerTurn === looksPerTurn - 1) await nextTurn();
       const expires = numberFrom(firstToExpire, endpoint);

@@ -1,7 +1,6 @@
 import {
   attemptsKept,
   erasedReason,
-  expiredReason,
   type DeliveryAttempt,
   type DeliveryId,
   type NewDelivery,
@@ -9,6 +8,11 @@ import {
 import { erasedPayload } from '../../../domain/delivery-payload.js';
 import type { AttemptOutcome, DeliveryClaim } from '../../../application/ports/delivery-claims.js';
 import type { DeliveryEndpoint } from '../../../application/ports/endpoint-gates.js';
+import {
+  rowsToDrop,
+  stateAfter,
+  type StoredEndpoint,
+} from '../../../application/webhooks/stored-endpoints.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { Database } from '../database.js';
 import type { OperationSet } from '../writer/operation-set.js';
@@ -19,8 +23,6 @@ import {
   type ChangedDelivery,
   type DeadLetter,
   type DeliveryRow,
-  type EndpointRow,
-  type EndpointState,
   type RedriveInput,
 } from './delivery-rows.js';
 
@@ -37,7 +39,7 @@ interface EndpointDeletion extends Pick<DeliveryEndpoint, 'org' | 'endpoint'> {
 }
 
 interface ChangedEndpoint {
-  readonly endpoint: EndpointRow | null;
+  readonly endpoint: StoredEndpoint | null;
   readonly dropped: readonly ChangedDelivery[];
 }
 
@@ -168,27 +170,17 @@ export const deliveryOperations = (database: Database) => {
     'select seq, status, occurredAt, endedAt from deliveries where seq > ? order by seq limit ?',
   );
   const removeRow = database.prepare('delete from deliveries where seq = ?');
-  const endpointRow = (endpoint: string): EndpointRow | undefined => {
-    const row: EndpointRow | undefined = endpointById.get(endpoint);
+  const endpointRow = (endpoint: string): StoredEndpoint | undefined => {
+    const row: StoredEndpoint | undefined = endpointById.get(endpoint);
     return row;
   };
-  /**
-   * Drops the first pending rows of a deleted endpoint; of a disabled one, the rows whose window has ended;
-   * of one that opens, the rows whose window had ended then.
-   */
+  /** Drops the first pending rows of an endpoint that must not be sent. */
   const dropSome = (endpoint: string, now: number): readonly ChangedDelivery[] => {
     const known = endpointRow(endpoint);
-    const until =
-      known?.state === 'closed'
-        ? Number.MAX_SAFE_INTEGER
-        : known?.state === 'off'
-          ? now
-          : known?.state === 'opening'
-            ? known.changedAt
-            : null;
-    if (until === null) return [];
-    const reason = known?.state === 'closed' ? (known.closedBecause ?? expiredReason) : expiredReason;
-    const dropped: readonly ChangedDelivery[] = dropPending.all(reason, now, endpoint, until, rowsPerStep);
+    const which = known === undefined ? null : rowsToDrop(known, now);
+    if (which === null) return [];
+    const { endingBy, reason } = which;
+    const dropped: readonly ChangedDelivery[] = dropPending.all(reason, now, endpoint, endingBy, rowsPerStep);
     return dropped;
   };
 
@@ -251,17 +243,15 @@ export const deliveryOperations = (database: Database) => {
         const { endpoint, org, url, active, version, enabledAt, now } = input;
         const secrets = JSON.stringify(input.secrets);
         const known = endpointRow(endpoint);
-        const wanted: EndpointState = active ? 'open' : 'off';
         if (known === undefined) {
-          insertEndpoint.run(endpoint, org, url, secrets, wanted, null, version, enabledAt, now);
+          const state = active ? 'open' : 'off';
+          insertEndpoint.run(endpoint, org, url, secrets, state, null, version, enabledAt, now);
           return { endpoint: endpointRow(endpoint) ?? null, dropped: [] };
         }
         if (known.state === 'closed' || version <= known.version) return { endpoint: known, dropped: [] };
-        const staysTripped = known.state === 'tripped' && active && known.enabledAt === enabledAt;
-        const opens = active && known.state !== 'open' && !staysTripped;
-        const state: EndpointState = staysTripped ? 'tripped' : opens ? 'opening' : wanted;
+        const state = stateAfter(known, input);
         updateEndpoint.run(url, secrets, state, now, version, enabledAt, enabledAt, endpoint);
-        const dropped = opens ? dropSome(endpoint, now) : [];
+        const dropped = state === 'opening' ? dropSome(endpoint, now) : [];
         if (dropped.length < rowsPerStep) openEndpoint.run(endpoint);
         return { dropped, endpoint: endpointRow(endpoint) ?? null };
       },
@@ -280,7 +270,7 @@ export const deliveryOperations = (database: Database) => {
        */
       dropSomeDeliveries: (input: Pick<EndpointDeletion, 'endpoint' | 'now'>): ChangedEndpoint => {
         const dropped = dropSome(input.endpoint, input.now);
-        const opened: EndpointRow | undefined =
+        const opened: StoredEndpoint | undefined =
           dropped.length < rowsPerStep ? openEndpoint.get(input.endpoint) : undefined;
         return { endpoint: opened ?? null, dropped };
       },
@@ -301,13 +291,13 @@ export const deliveryOperations = (database: Database) => {
       },
 
       /** Returns the endpoint as it is now, or null if the attempt was recorded before. */
-      recordAttempt: (input: AttemptInput): EndpointRow | null => {
+      recordAttempt: (input: AttemptInput): StoredEndpoint | null => {
         const { delivery, endpoint, number, attempt, outcome, enabledAt, disableAfter } = input;
         const { at } = attempt;
         const json = JSON.stringify(attempt);
         if (outcome.status === 'delivered') {
           if (recordSuccess.run(json, at, delivery, number - 1).changes === 0) return null;
-          const counted: EndpointRow | undefined = countSuccess.get(at, enabledAt, endpoint);
+          const counted: StoredEndpoint | undefined = countSuccess.get(at, enabledAt, endpoint);
           return counted ?? null;
         }
         const due = outcome.status === 'pending' ? outcome.due : null;
@@ -315,8 +305,8 @@ export const deliveryOperations = (database: Database) => {
         const { changes } = recordFailure.run(json, due, endedAt, outcome.status, delivery, number - 1);
         if (changes === 0) return null;
         const failure = attempt.error ?? `HTTP ${attempt.httpStatus}`;
-        const counted: EndpointRow | undefined = countFailure.get(enabledAt, failure, disableAfter, endpoint);
-        return counted ?? null;
+        const row: StoredEndpoint | undefined = countFailure.get(enabledAt, failure, disableAfter, endpoint);
+        return row ?? null;
       },
 
       retryDelivery: ({ org, id, now, expires }: Retry): ChangedDelivery | 'unknown' | 'refused' => {

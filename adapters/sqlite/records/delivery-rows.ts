@@ -1,5 +1,4 @@
 import type { Delivery } from '../../../application/ports/delivery-log.js';
-import type { DeliveryEndpoint, EndpointHealth } from '../../../application/ports/endpoint-gates.js';
 
 /** How many rows one step of a large change touches: some 20 ms, for which other writes wait. */
 export const rowsPerStep = 100;
@@ -14,26 +13,6 @@ export type DeliveryRow = Omit<Delivery, 'position' | 'attempts' | 'traceparent'
   readonly traceparent: string | null;
 };
 
-/**
- * As the column `state` has it. `opening`: enabled, but rows whose window ended before are
- * still being dropped. `off`: disabled. `tripped`: failed so often that it is to be disabled.
- * `closed`: deleted.
- */
-export type EndpointState = 'open' | 'opening' | 'off' | 'tripped' | 'closed';
-
-export interface EndpointRow extends Omit<DeliveryEndpoint, 'secrets' | 'active'> {
-  /** JSON. */
-  readonly secrets: string;
-  readonly state: EndpointState;
-  readonly closedBecause: string | null;
-  /** When it was last opened, disabled or deleted. */
-  readonly changedAt: number;
-  readonly failures: number;
-  readonly consecutive: number;
-  readonly lastSuccess: number | null;
-  readonly lastFailure: string | null;
-}
-
 /** A delivery that a write has changed. */
 export type ChangedDelivery = Pick<DeliveryRow, 'id' | 'endpoint'>;
 
@@ -46,22 +25,6 @@ export const deliveryOf = ({ seq: _seq, endedAt: _endedAt, ...row }: DeliveryRow
     ...(traceparent !== null && { traceparent }),
   };
 };
-
-export const endpointOf = ({ endpoint, org, url, version, enabledAt, state, secrets }: EndpointRow) => ({
-  endpoint,
-  org,
-  url,
-  version,
-  enabledAt,
-  active: state !== 'off' && state !== 'closed',
-  secrets: JSON.parse(secrets) as DeliveryEndpoint['secrets'],
-});
-
-export const healthOf = (row: EndpointRow): EndpointHealth => ({
-  failureCount: row.failures,
-  consecutiveFailures: row.consecutive,
-  lastSuccessAt: row.lastSuccess,
-});
 
 export interface RedriveInput {
   readonly org: string;
