@@ -100,64 +100,31 @@ export const sampleRequest = (route: Route, baseUrl: string): SampleRequest => {
   };
 };
 
-/** How a language writes values, beside lists and objects. */
-interface Notation {
-  readonly text: (value: string) => string;
-  readonly name: (value: string) => string;
-  readonly others: Readonly<Record<string, string>>;
-}
-
-const quoted = (value: string): string =>
-  `'${JSON.stringify(value).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
-const javascript: Notation = {
-  text: quoted,
-  name: (value) => (/^[A-Za-z_]\w*$/.test(value) ? value : quoted(value)),
-  others: {},
-};
-// Every JSON text is a text of Python, too.
-const python: Notation = {
-  text: (value) => JSON.stringify(value),
-  name: (value) => JSON.stringify(value),
-  others: { null: 'None', true: 'True', false: 'False' },
-};
-
-/** A JSON value as a literal of a language, a field a line. */
-const literal = (value: unknown, notation: Notation, indent: string, margin = ''): string => {
-  const inside = margin + indent;
-  const lines = (open: string, items: readonly string[], close: string): string =>
-    items.length === 0
-      ? `${open}${close}`
-      : `${open}\n${items.map((item) => `${inside}${item},\n`).join('')}${margin}${close}`;
-  if (typeof value === 'string') return notation.text(value);
-  if (Array.isArray(value))
-    return value.every((item) => typeof item !== 'object')
-      ? `[${value.map((item: unknown) => literal(item, notation, indent)).join(', ')}]`
-      : lines(
-          '[',
-          value.map((item: unknown) => literal(item, notation, indent, inside)),
-          ']',
-        );
-  if (isPlainObject(value))
-    return lines(
-      '{',
-      Object.entries(value).map(
-        ([name, item]) => `${notation.name(name)}: ${literal(item, notation, indent, inside)}`,
-      ),
-      '}',
-    );
-  const plain = JSON.stringify(value);
-  return notation.others[plain] ?? plain;
-};
-
 const inShell = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 const variable = /\$([A-Z_]+)/g;
 
-const inNode = (url: string): string =>
-  url.includes('$') ? `\`${url.replaceAll(variable, '${process.env.$1}')}\`` : quoted(url);
+const urlInNode = (url: string): string =>
+  url.includes('$') ? `\`${url.replaceAll(variable, '${process.env.$1}')}\`` : JSON.stringify(url);
 
-const inPython = (url: string): string =>
-  url.includes('$') ? `f"${url.replaceAll(variable, "{os.environ['$1']}")}"` : python.text(url);
+const urlInPython = (url: string): string =>
+  url.includes('$') ? `f"${url.replaceAll(variable, "{os.environ['$1']}")}"` : JSON.stringify(url);
+
+/** A value as JSON, which is JavaScript; its lines but the first begin with the margin. */
+const json = (value: unknown, margin: string): string =>
+  JSON.stringify(value, null, margin).replaceAll('\n', `\n${margin}`);
+
+const pythonWords: Readonly<Record<string, string>> = { null: 'None', true: 'True', false: 'False' };
+
+/** A value as Python, which has other words: they end lines, as no text of JSON does. */
+const inPython = (value: unknown, margin: string): string =>
+  json(value, margin).replaceAll(/(null|true|false)(?=,?$)/gm, (word) => pythonWords[word] ?? word);
+
+/** The headers besides Authorization, each as a line of an object. */
+const headerLines = ({ headers, body }: SampleRequest): readonly string[] => {
+  const all = body === undefined ? headers : [...headers, ['Content-Type', 'application/json'] as const];
+  return all.map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`);
+};
 
 const curl = ({ method, url, credential, headers, body, reads, shows }: SampleRequest): string =>
   [
@@ -169,23 +136,23 @@ const curl = ({ method, url, credential, headers, body, reads, shows }: SampleRe
       : [`-H 'Content-Type: application/json'`, `-d ${inShell(JSON.stringify(body, null, 2))}`]),
   ].join(' \\\n  ');
 
-const node = ({ method, url, credential, headers, body, reads, shows }: SampleRequest): string => {
+const node = (request: SampleRequest): string => {
+  const { method, url, credential, body, reads, shows } = request;
   const sent = [
     ...(credential === null ? [] : [`Authorization: \`Bearer \${process.env.${credential}}\``]),
-    ...headers.map(([name, value]) => `${javascript.name(name)}: ${quoted(value)}`),
-    ...(body === undefined ? [] : [`'Content-Type': 'application/json'`]),
+    ...headerLines(request),
   ];
   const options = [
-    ...(method === 'GET' ? [] : [`  method: '${method}',`]),
+    ...(method === 'GET' ? [] : [`  method: "${method}",`]),
     ...(sent.length === 0 ? [] : ['  headers: {', ...sent.map((line) => `    ${line},`), '  },']),
-    ...(body === undefined ? [] : [`  body: JSON.stringify(${literal(body, javascript, '  ', '  ')}),`]),
+    ...(body === undefined ? [] : [`  body: JSON.stringify(${json(body, '  ')}),`]),
   ];
   return [
     options.length === 0
-      ? `const response = await fetch(${inNode(url)});`
-      : [`const response = await fetch(${inNode(url)}, {`, ...options, '});'].join('\n'),
+      ? `const response = await fetch(${urlInNode(url)});`
+      : [`const response = await fetch(${urlInNode(url)}, {`, ...options, '});'].join('\n'),
     'if (!response.ok) throw new Error(await response.text());',
-    ...(shows === undefined ? [] : [`console.log(response.headers.get(${quoted(shows)}));`]),
+    ...(shows === undefined ? [] : [`console.log(response.headers.get(${JSON.stringify(shows)}));`]),
     ...(reads === 'stream'
       ? [
           'const decoder = new TextDecoder();',
@@ -195,11 +162,11 @@ const node = ({ method, url, credential, headers, body, reads, shows }: SampleRe
   ].join('\n');
 };
 
-const withPython = ({ method, url, credential, headers, body, reads, shows }: SampleRequest): string => {
+const withPython = (request: SampleRequest): string => {
+  const { method, url, credential, body, reads, shows } = request;
   const sent = [
     ...(credential === null ? [] : [`"Authorization": f"Bearer {os.environ['${credential}']}"`]),
-    ...headers.map(([name, value]) => `${python.name(name)}: ${python.text(value)}`),
-    ...(body === undefined ? [] : ['"Content-Type": "application/json"']),
+    ...headerLines(request),
   ];
   const modules = [
     ...(reads === 'json' || body !== undefined ? ['json'] : []),
@@ -210,15 +177,13 @@ const withPython = ({ method, url, credential, headers, body, reads, shows }: Sa
     ...modules.map((module) => `import ${module}`),
     '',
     'request = urllib.request.Request(',
-    `    ${inPython(url)},`,
+    `    ${urlInPython(url)},`,
     ...(method === 'GET' ? [] : [`    method="${method}",`]),
     ...(sent.length === 0 ? [] : ['    headers={', ...sent.map((line) => `        ${line},`), '    },']),
-    ...(body === undefined
-      ? []
-      : [`    data=json.dumps(${literal(body, python, '    ', '    ')}).encode(),`]),
+    ...(body === undefined ? [] : [`    data=json.dumps(${inPython(body, '    ')}).encode(),`]),
     ')',
     'with urllib.request.urlopen(request) as response:',
-    ...(shows === undefined ? [] : [`    print(response.headers[${python.text(shows)}])`]),
+    ...(shows === undefined ? [] : [`    print(response.headers[${JSON.stringify(shows)}])`]),
     ...(reads === 'stream'
       ? ['    for line in response:', '        print(line.decode(), end="", flush=True)']
       : [reads === 'json' ? '    print(json.load(response))' : '    print(response.read().decode())']),
