@@ -46,6 +46,15 @@ export const requireSignedIn = (visitor: Visitor): SignedIn => {
 export const nothingHere = (): DomainError =>
   new DomainError('not_found', 'There is nothing at this address.');
 
+/** Finds something. Whatever `find` refuses is `not_found`, as if there was nothing. */
+export const orNothing = async <T>(find: () => Promise<T>): Promise<T> => {
+  try {
+    return await find();
+  } catch (error) {
+    throw error instanceof DomainError ? nothingHere() : error;
+  }
+};
+
 /** The id that a form sent. Throws `not_found` if it is no id. */
 export const idFrom = (sent: string): Uuid => {
   if (!isUuid(sent)) throw nothingHere();

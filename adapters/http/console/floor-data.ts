@@ -6,10 +6,9 @@ import { readAccount } from '../../../application/organizations/read-accounts.js
 import { today } from '../../../domain/calendar.js';
 import { steps, type CardStatus, type StepName } from '../../../domain/card.js';
 import { parseCardCode } from '../../../domain/card-code.js';
-import { DomainError } from '../../../domain/errors.js';
 import { OrganizationId, type LocalDate } from '../../../domain/ids.js';
 import { cards, type CardDocument } from '../../../projections/cards.js';
-import { nothingHere } from './admit.js';
+import { orNothing } from './admit.js';
 import type { HouseContext } from './page.js';
 
 /** The next action for a card: the one of its large button. */
@@ -35,14 +34,8 @@ export const codeIn = (scanned: string): string | null => {
 };
 
 /** A card as the floor needs it. Throws if there is none. */
-export const cardOn = async ({ deps, params }: HouseContext): Promise<CardForOperator> => {
-  try {
-    return (await cardForOperator(deps, codeFrom(params['code'] ?? ''), null)).was;
-  } catch (error) {
-    if (error instanceof DomainError) throw nothingHere();
-    throw error;
-  }
-};
+export const cardOn = ({ deps, params }: HouseContext): Promise<CardForOperator> =>
+  orNothing(async () => (await cardForOperator(deps, codeFrom(params['code'] ?? ''), null)).was);
 
 /** Counting stops here: whether there are 50 or 10,000 makes no difference to the work. */
 const maxCounted = 50;

@@ -1,6 +1,6 @@
 import { NamedError } from '../../../domain/errors.js';
 import type { HttpRequest } from '../server/route.js';
-import { canSignIn } from './visitor.js';
+import { canSignIn, loopback } from './visitor.js';
 
 type Headers = Pick<HttpRequest, 'header'>;
 
@@ -15,8 +15,6 @@ export class PageRefusal extends NamedError {
   }
 }
 
-const loopbacks = new Set(['localhost', '127.0.0.1', '[::1]']);
-
 /** A page is served for the address that clients see alone: another name may be a trick. */
 export const assertHost = (request: Headers, origin: string): void => {
   const wanted = new URL(origin);
@@ -25,8 +23,8 @@ export const assertHost = (request: Headers, origin: string): void => {
   const isAlias =
     sent !== null &&
     sent.port === wanted.port &&
-    loopbacks.has(sent.hostname) &&
-    loopbacks.has(wanted.hostname);
+    loopback.test(sent.hostname) &&
+    loopback.test(wanted.hostname);
   if (sent?.host !== wanted.host && !isAlias)
     throw new PageRefusal(421, 'Wrong address', `These pages are at ${origin}.`);
 };

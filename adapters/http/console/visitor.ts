@@ -20,7 +20,8 @@ export type Visitor =
 /** A visitor who is signed in. */
 export type SignedIn = Exclude<Visitor, { kind: 'anonymous' }>;
 
-const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+/** The host of an address on this machine. */
+export const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 /** How cookies are kept safe on the way; null if they can't be: then the console lets in no one. */
 const safetyOf = (origin: string): { readonly prefix: string; readonly secure: boolean } | null => {

@@ -67,7 +67,6 @@ export const admission = ({ gate, clock, log, rehearsal }: AdmissionDeps) => {
   };
 
   return async (exchange: Exchange, route: Route): Promise<void> => {
-    exchange.needsCredential = route.access.kind !== 'public';
     if (hasKey(route)) assertOneAuthorization(exchange.request.rawHeaders);
     const { authorization } = exchange.request.headers;
     const caller = await gate

@@ -9,7 +9,7 @@ import { house } from '../../../domain/members.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { Access, Allowance, Caller, OperatorCaller } from './access.js';
-import { timesSent } from './exchange.js';
+import { headerValues } from './exchange.js';
 import type { HttpRequest } from './route.js';
 
 /**
@@ -127,7 +127,7 @@ const guessCounter = (clock: Clock) => {
  * program. (decision 51: the form of a key, and how it is refused)
  */
 export const assertOneAuthorization = (rawHeaders: readonly string[]): void => {
-  if (timesSent(rawHeaders, 'authorization') > 1)
+  if (headerValues(rawHeaders, 'authorization').length > 1)
     throw new DomainError('invalid_request', 'The request has several Authorization headers. Send one.');
 };
 

@@ -43,8 +43,6 @@ export interface Exchange {
   /** Null until one has matched. */
   route: Route | null;
   caller: Caller;
-  /** True once a route has matched that needs a credential. */
-  needsCredential: boolean;
   /** The subject of the request; null while it is unknown. */
   subject: Subject | null;
   allowance: Allowance;
@@ -80,12 +78,13 @@ export const signalOf = (exchange: Exchange): AbortSignal => {
   return controller.signal;
 };
 
-/** How many times a header was sent. `name` is in lower case. */
-export const timesSent = (rawHeaders: readonly string[], name: string): number => {
-  let times = 0;
+/** Every value of a header, in order. `name` is in lower case. */
+export const headerValues = (rawHeaders: readonly string[], name: string): readonly string[] => {
+  const values: string[] = [];
   for (let at = 0; at < rawHeaders.length; at += 2)
-    if (rawHeaders[at]?.length === name.length && rawHeaders[at]?.toLowerCase() === name) times += 1;
-  return times;
+    if (rawHeaders[at]?.length === name.length && rawHeaders[at]?.toLowerCase() === name)
+      values.push(rawHeaders[at + 1] ?? '');
+  return values;
 };
 
 /** No name contains a null character, and a store might end names there. */

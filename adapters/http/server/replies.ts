@@ -69,7 +69,8 @@ export const replies = (deps: ReplyDeps, abortable: Abortable) => {
     metrics.observe(exchange.request.method ?? 'UNKNOWN', exchange.template ?? 'unmatched', status, ms);
     log.info(logFields(exchange, status, ms, refusal), 'request');
     endSpan(exchange, status);
-    if (exchange.needsCredential) onRequest(recordOf(exchange, status, ms, clock.now() - ms, refusal));
+    if (exchange.route !== null && exchange.route.access.kind !== 'public')
+      onRequest(recordOf(exchange, status, ms, clock.now() - ms, refusal));
   };
 
   /** Sends a whole response. For HEAD, Node itself leaves the body out. */

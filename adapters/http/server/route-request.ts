@@ -2,14 +2,9 @@ import { DomainError } from '../../../domain/errors.js';
 import type { JsonObject } from '../schema/read.js';
 import type { Caller, Subject } from './access.js';
 import { readBody, readFile, readForm } from './bodies.js';
-import { signalOf, type Exchange } from './exchange.js';
+import { headerValues, signalOf, type Exchange } from './exchange.js';
 import type { HttpRequest } from './route.js';
 import type { FileLimit, Upload } from './upload.js';
-
-const headerValues = (raw: readonly string[], name: string): readonly string[] => {
-  const wanted = name.toLowerCase();
-  return raw.filter((_, at) => at % 2 === 1 && raw[at - 1]?.toLowerCase() === wanted);
-};
 
 /** How many requests may hold places in a process. */
 const maxPlaces = 1_000;

@@ -44,7 +44,7 @@ export interface HttpRequest<C = Caller, Params = object, Query = object> {
   takePlace(owner: string, most: number): void;
   /** The address of the other end of the connection. */
   readonly address: string;
-  /** Every value of a header, in order, as sent (bytes above 127 as Latin-1). */
+  /** Every value of a header, in order, as sent (bytes above 127 as Latin-1). `name` is in lower case. */
   header(name: string): readonly string[];
   /** Aborts when the client goes away, and when the service stops. */
   readonly signal: AbortSignal;

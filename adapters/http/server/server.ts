@@ -12,7 +12,7 @@ import { isFor, type Audience } from './access.js';
 import { gate, windowEnd, type GateOptions } from './caller.js';
 import { docsRoutes } from '../docs/routes.js';
 import { HttpFailure } from './errors.js';
-import { parseTarget, timesSent, type Exchange } from './exchange.js';
+import { headerValues, parseTarget, type Exchange } from './exchange.js';
 import { fastExpress } from './express.js';
 import { healthRoutes, type Readiness } from './health.js';
 import { parserFailures } from './malformed.js';
@@ -96,7 +96,7 @@ const requestIds = (entropy: Entropy, clock: Clock) => {
 
 /** HTTP/1.1 requires exactly one Host header. (decision 9: requests that aren't proper HTTP) */
 const hostMissing = ({ httpVersion, rawHeaders }: IncomingMessage): boolean => {
-  const hosts = timesSent(rawHeaders, 'host');
+  const hosts = headerValues(rawHeaders, 'host').length;
   return httpVersion === '1.1' ? hosts !== 1 : hosts > 1;
 };
 
@@ -121,6 +121,9 @@ interface Resource {
   readonly allow: string;
 }
 
+/** No path has a wildcard, so that each of its parameters is one text. */
+type PathRequest = Request<Readonly<Record<string, string>>>;
+
 const blankPath = ({ path }: Route): string => path.slice(0, path.lastIndexOf(':'));
 
 /**
@@ -143,15 +146,6 @@ export const resourcesOf = (routes: readonly Route[]): readonly Resource[] => {
     const allow = [...methods.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
     return { path, template: templateOf(path), routes: methods, allow: [...allow, 'OPTIONS'].join(', ') };
   });
-};
-
-const textParameters = (params: Readonly<Record<string, string | string[]>>): Record<string, string> => {
-  const texts: Record<string, string> = {};
-  for (const name in params) {
-    const value = params[name];
-    if (value !== undefined) texts[name] = typeof value === 'string' ? value : value.join('/');
-  }
-  return texts;
 };
 
 export const httpServer = (options: HttpOptions) => {
@@ -188,7 +182,6 @@ export const httpServer = (options: HttpOptions) => {
       template: null,
       route: null,
       caller: { kind: 'none' },
-      needsCredential: false,
       subject: null,
       allowance: guard.keyless,
       reset: windowEnd(clock.steady()),
@@ -212,12 +205,12 @@ export const httpServer = (options: HttpOptions) => {
     .enable('case sensitive routing')
     .set('query parser', false);
 
-  const dispatch = (exchange: Exchange | undefined, resource: Resource, request: Request): void => {
+  const dispatch = (exchange: Exchange | undefined, resource: Resource, request: PathRequest): void => {
     if (exchange === undefined) return;
     exchange.template = resource.template;
     const method = request.method === 'HEAD' ? 'GET' : request.method;
     const route = resource.routes.get(method);
-    if (route !== undefined) void flow.perform(exchange, route, textParameters(request.params));
+    if (route !== undefined) void flow.perform(exchange, route, request.params);
     else if (method === 'OPTIONS') flow.options(exchange, resource.allow);
     else {
       const refusal = new DomainError(
@@ -230,7 +223,7 @@ export const httpServer = (options: HttpOptions) => {
   // `app.all` would make a handler for each of 34 methods: one for all of them takes a thirtieth of the
   // start.
   for (const resource of resourcesOf(routes))
-    app.route(resource.path).all((request: Request) => dispatch(request.exchange, resource, request));
+    app.route(resource.path).all((request: PathRequest) => dispatch(request.exchange, resource, request));
 
   const refuse = (request: IncomingMessage, error: unknown): void => {
     if (request.exchange !== undefined) void flow.refuse(request.exchange, error);

@@ -89,7 +89,7 @@ export const testRoutes = (traces: Traces): readonly Route[] => {
             echo: {
               raw: request.sent,
               read,
-              keys: request.header('Idempotency-Key'),
+              keys: request.header('idempotency-key'),
             },
           },
         });

@@ -4,13 +4,12 @@ import { cancelCard } from '../../../../application/cards/change-card.js';
 import { readOrderPage } from '../../../../application/cards/card-record.js';
 import { findDesign } from '../../../../application/organizations/read-accounts.js';
 import { codeFrom } from '../../../../application/cards/read-cards.js';
-import { DomainError } from '../../../../domain/errors.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form } from '../../web/form.js';
 import { Danger, Facts, PageHeading, Panel } from '../../web/parts.js';
 import { Day, Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
-import { nothingHere, assertMay, roleAt } from '../admit.js';
+import { assertMay, orNothing, roleAt } from '../admit.js';
 import { SentPiece } from '../card-piece.js';
 import { CardDeliveries, deliveriesOf } from '../delivery-parts.js';
 import { lineOf, reasonInWords, stepName, stepState } from '../happenings.js';
@@ -22,17 +21,12 @@ import type { SignedIn } from '../visitor.js';
  * A card, if the visitor may see it. A code without a card, and another organization's card, get the same
  * response.
  */
-const admittedCard = async (context: Context<SignedIn>) => {
-  const { deps, visitor, params } = context;
-  try {
+const admittedCard = ({ deps, visitor, params }: Context<SignedIn>) =>
+  orNothing(async () => {
     const withRecovered = visitor.kind === 'operator';
     const found = await readOrderPage(deps, codeFrom(params['code'] ?? ''), { withRecovered });
     return { ...found, ...(await roleAt(deps, visitor, found.org)) };
-  } catch (error) {
-    if (error instanceof DomainError) throw nothingHere();
-    throw error;
-  }
-};
+  });
 
 const cancellable = new Set(['pending', 'queued', 'blocked']);
 
