@@ -1,5 +1,6 @@
 import { errorCodes, type ErrorCode } from '../../../domain/errors.js';
-import { statusOf } from '../server/errors.js';
+import { errorBody, statusOf } from '../server/errors.js';
+import { examples } from '../schema/shown.js';
 import type { Html } from '../web/prose.js';
 import { Json } from './code.js';
 import { errorPages } from '../document/error-pages.js';
@@ -63,12 +64,6 @@ const groups: readonly (readonly [id: string, title: string, least: number, most
 
 const byStatus = errorCodes.toSorted((a, b) => statusOf(a) - statusOf(b));
 
-const example = (baseUrl: string): object => {
-  const { code, message, param } = firstRefusal();
-  const docs = `${baseUrl}/docs/errors/${code}`;
-  return { error: { code, message, docs, param, request_id: 'req_m4x0k2a1bQ7nTz9W' } };
-};
-
 /** Every code in a few words, by status. */
 export const errorsPage = (context: Context): DocsPage => ({
   ...errorsPlace,
@@ -76,7 +71,7 @@ export const errorsPage = (context: Context): DocsPage => ({
   shape: 'guide',
   lead: text(
     'Switch on `code`: it is stable. `message` is for people and may change, `param` names the field at fault if there is one, and `docs` leads to the page about the code.',
-    <Json value={example(context.baseUrl)} />,
+    <Json value={errorBody(firstRefusal(), context.baseUrl, examples.request)} />,
     '**A request that gets a 4xx makes nothing and charges nothing. After any 500 it is safe to try again.**',
   ),
   parts: groups.map(([id, title, least, most]) =>

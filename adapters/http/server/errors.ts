@@ -107,7 +107,11 @@ export const failureOf = (code: ErrorCode): Refusal =>
   );
 
 /** The body of every error. (docs/contract.md#errors) */
-export const errorBody = ({ code, message, param }: Refusal, baseUrl: string, requestId: string) => ({
+export const errorBody = (
+  { code, message, param }: Omit<Refusal, 'status'>,
+  baseUrl: string,
+  requestId: string,
+) => ({
   error: {
     code,
     message,
