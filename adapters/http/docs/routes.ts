@@ -12,27 +12,6 @@ import type { Drawn } from './rendered.js';
 import { groupsOf, orderOf } from './groups.js';
 import { asMarkdown, errorsPlace, homePlace, indexPath, listPaths, searchPath } from './places.js';
 
-/**
- * Computes a value when it is first needed, and again when the base URL has changed: a free port is known
- * only after `listen`.
- */
-const remembered = <T>(baseUrl: () => string, make: (base: string) => T): (() => T) => {
-  let last: { readonly base: string; readonly made: T } | null = null;
-  return () => {
-    const base = baseUrl();
-    if (last?.base === base) return last.made;
-    const made = make(base);
-    const kept = { base, made };
-    last = kept;
-    // After a failure the next reader tries again.
-    if (made instanceof Promise)
-      made.catch(() => {
-        if (last === kept) last = null;
-      });
-    return made;
-  };
-};
-
 /** A route that the documents leave out. */
 const hidden = (id: string, summary: string) =>
   ({ id, summary, access: { kind: 'public' }, failure: 'internal_error', hidden: true }) as const;
@@ -103,14 +82,19 @@ export const docsRoutes = (
   baseUrl: () => string,
   publicUrl: () => string,
 ): readonly Route[] => {
-  const json = (make: (base: string) => object) =>
-    remembered(baseUrl, (base) => sharedDocument(jsonType, JSON.stringify(make(base))));
+  // Documents are made when they are first needed: a free port is known only after `listen`.
+  const json = (make: (base: string) => object) => {
+    let made: SharedDocument | undefined;
+    return () => (made ??= sharedDocument(jsonType, JSON.stringify(make(baseUrl()))));
+  };
   const openApi = (audience: Audience) => json((base) => openApiDocument(routes, base, audience));
   const has = (kind: Route['access']['kind']) => routes.some(({ access }) => access.kind === kind);
   // Most processes never show a page: the renderer is loaded for the first reader.
-  const pages = remembered(baseUrl, async (base) =>
-    (await import('./rendered.js')).drawn(routes, base, publicUrl()),
-  );
+  let pagesDrawn: Drawn | undefined;
+  const pages = async () => {
+    const { drawn } = await import('./rendered.js');
+    return (pagesDrawn ??= drawn(routes, baseUrl(), publicUrl()));
+  };
   return [
     shown('/openapi.json', 'getOpenApi', 'The OpenAPI document', openApi('all')),
     ...(has('key')
