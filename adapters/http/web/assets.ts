@@ -46,6 +46,14 @@ const squeezed = (style: string): string =>
     // Fonts stand beside the style sheet, under names of their own digests.
     .replaceAll(/url\('([^']+)'\)/g, (_, name: string) => `url(${assetOf(name).fileName})`);
 
+/** Each hand in the typeface that stands for it: browsers load what the characters on a page need. */
+const hands = [...typefaces.keys()].map(
+  (hand) => `
+@font-face { font-family: ${hand}; src: url('${hand}.woff2'); }
+@font-face { font-family: ${hand}; src: url('${hand}-ext.woff2'); unicode-range: U+100-24F; }
+.${hand} { font-family: ${hand}, cursive; }`,
+);
+
 const assetFrom = (name: string, type: string, content: string | Buffer): Asset => {
   const digest = createHash('sha256').update(content).digest('hex').slice(0, 12);
   const headers = { 'cache-control': 'public, max-age=31536000, immutable' };
@@ -71,6 +79,7 @@ const load = (name: string): Asset => {
   if (!isAsset(name)) return fontFrom(name);
   const { places, type } = assets[name];
   const texts = places.map((place) => readFileSync(new URL(place, import.meta.url), 'utf8'));
+  if (name === 'console.css') texts.push(...hands);
   const text = texts.map((each) => each.replaceAll(sourceMap, '')).join('\n');
   return assetFrom(name, type, type === css ? squeezed(text) : text);
 };
