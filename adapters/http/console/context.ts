@@ -1,4 +1,5 @@
 import { newToken } from '../../../application/access/sessions.js';
+import { isBlank } from '../../../domain/text.js';
 import { clientAddress } from '../server/caller.js';
 import type { HttpRequest } from '../server/route.js';
 import { pathTo } from '../web/paths.js';
@@ -16,10 +17,10 @@ export const contextOf = (
   { path, query }: Pick<Page, 'path' | 'query'>,
 ): Context => {
   const { origin, prefix } = placeOf(deps.baseUrl());
-  const sent: Readonly<Record<string, unknown>> = { ...request.query };
+  const sent = new URLSearchParams(request.search);
   const valueOf = (name: string): string => {
-    const value = query.includes(name) ? sent[name] : undefined;
-    return typeof value === 'string' ? value.trim() : '';
+    const value = query.includes(name) ? (sent.getAll(name).at(-1) ?? '') : '';
+    return isBlank(value) ? '' : value.trim();
   };
   const given = query.map((name) => [name, valueOf(name)] as const).filter(([, value]) => value !== '');
   return {

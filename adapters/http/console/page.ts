@@ -11,7 +11,7 @@ import type { FileLimit, Upload } from '../server/upload.js';
 import type { Admitted, AdmittedOrg, Need } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
 import type { NoticeName } from './notice.js';
-import { paths, type PageName, type Parameter, type Path } from '../web/paths.js';
+import { paths, type PageName, type Path } from '../web/paths.js';
 import type { SignedIn, Visitor } from './visitor.js';
 
 /** A request for a page, admitted. */
@@ -121,7 +121,7 @@ interface Definition<N extends Need, Name extends PageName, Data> {
   /** The permission that its actions need, if that is more. */
   readonly mayAct?: Need;
   /** The names of the parameters of the query that it reads. */
-  readonly query?: readonly Parameter[];
+  readonly query?: readonly string[];
   readonly load: (context: ContextFor<N, Name>) => Promise<Data>;
   readonly title: (data: Data) => string;
   readonly linked?: (data: Data) => Linked;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { pathParameters, type Route, route } from '../server/route.js';
 import type { PageRequest } from './context.js';
 import type { ConsoleDeps } from './deps.js';
-import { parameters, paths } from '../web/paths.js';
+import { paths } from '../web/paths.js';
 import { pageUrl, placeOf } from '../web/url.js';
 
 /** Redirects the root path to the console, or to the documentation if there is no console. */
@@ -29,8 +29,6 @@ const answer = async (deps: ConsoleDeps, path: string, isForm: boolean, request:
   return answerWith(deps, page, isForm)(request);
 };
 
-const query = z.object(Object.fromEntries(parameters.map((name) => [name, z.string().optional()])));
-
 const routesAt = (deps: ConsoleDeps, path: string): readonly Route[] =>
   (['GET', 'POST'] as const).map((method) =>
     route(`${method} ${path}`, {
@@ -38,7 +36,6 @@ const routesAt = (deps: ConsoleDeps, path: string): readonly Route[] =>
       summary: 'A page of the console',
       access: { kind: 'page' },
       params: z.object(Object.fromEntries(pathParameters(path).map((name) => [name, z.string()]))),
-      query,
       failure: 'internal_error',
       undecodable: 'as-is',
       hidden: true,

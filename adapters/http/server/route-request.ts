@@ -77,6 +77,10 @@ export class RouteRequest implements HttpRequest {
     return readFile(this.exchange, limit);
   }
 
+  get search(): string {
+    return this.exchange.search;
+  }
+
   get address(): string {
     return this.exchange.address;
   }

@@ -17,6 +17,8 @@ export interface HttpRequest<C = Caller, Params = object, Query = object> {
   /** Path parameters, decoded and trimmed. */
   readonly params: Params;
   readonly query: Query;
+  /** The query as sent: for routes with access `page`. */
+  readonly search: string;
   /** The body as sent, without dangerous keys; empty if the route declares none. */
   readonly sent: JsonObject;
   /**

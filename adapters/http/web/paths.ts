@@ -56,29 +56,6 @@ export type Path = `/${string}`;
 /** The path of a page by its name; any other path is one already. */
 export const pathTo = (to: PageName | Path): string => (paths as Readonly<Record<string, string>>)[to] ?? to;
 
-/** The parameters that pages read of their query: the routes know them before any page is loaded. */
-export const parameters = [
-  'after',
-  'archived',
-  'before',
-  'card',
-  'code',
-  'contact',
-  'design',
-  'done',
-  'endpoint',
-  'find',
-  'from',
-  'machine',
-  'place',
-  'q',
-  'slug',
-  'status',
-  'to',
-  'type',
-] as const;
-export type Parameter = (typeof parameters)[number];
-
 /** The page of an organization to which the documentation leads, as `/console?place=keys`; else its home. */
 export const placeOfWord = (word: string): PageName => (word === 'keys' || word === 'hooks' ? word : 'home');
 
