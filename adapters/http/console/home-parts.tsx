@@ -20,7 +20,7 @@ const inWords = ({ accepted, mailed, cancelled }: CardDay): string =>
   [counted(accepted, 'sent'), counted(mailed, 'mailed'), counted(cancelled, 'cancelled')].join(' · ');
 
 /** The figures of a chart of days, as a table. */
-export const DaysTable = ({ days }: { readonly days: readonly CardDay[] }) => (
+const DaysTable = ({ days }: { readonly days: readonly CardDay[] }) => (
   <details>
     <summary>As a table</summary>
     <Table
@@ -36,19 +36,27 @@ export const DaysTable = ({ days }: { readonly days: readonly CardDay[] }) => (
   </details>
 );
 
+interface DaysProps {
+  readonly title: string;
+  /** Null while the figures are being made. */
+  readonly days: readonly CardDay[] | null;
+  /** The name of every so many days stands below its bar: each has room for its own, or not. */
+  readonly named: number;
+}
+
 /** The cards sent in the last days: as bars, and as a table. */
-export const LastDays = ({ days }: { readonly days: readonly CardDay[] | null }) => {
+export const LastDays = ({ title, days, named }: DaysProps) => {
   const total = days === null ? '' : inWords(sums(days));
   return (
-    <Panel id="sent" title="Sent, last 7 days">
+    <Panel id="sent" title={title}>
       {days === null ? (
         <p class="quiet">These figures are being made ready.</p>
       ) : (
         <>
           <Bars
             label={`Cards sent a day: ${total}`}
-            bars={days.map((day) => ({
-              name: dayName(day.day),
+            bars={days.map((day, at) => ({
+              name: (at + 1) % named === 0 ? dayName(day.day) : '',
               title: `${dayName(day.day)}: ${inWords(day)}`,
               value: day.accepted,
             }))}

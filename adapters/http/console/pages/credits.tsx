@@ -9,11 +9,9 @@ import { may } from '../../../../domain/permissions.js';
 import { purchase } from '../../operator/credits.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, Form } from '../../web/form.js';
-import { Bars } from '../../web/chart.js';
 import { ButtonLink, Empty, Older, PageHeading, Panel } from '../../web/parts.js';
-import { dayName } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
-import { Balance, DaysTable } from '../home-parts.js';
+import { Balance, LastDays } from '../home-parts.js';
 import { confirmed, filePage, page, type Sent } from '../page.js';
 import { shownPart, wantedPart } from '../paging.js';
 import { Statement, statementCsv } from '../statement.js';
@@ -58,23 +56,7 @@ export const creditsPage = page({
           <Balance balance={balance} />
           {mayAdd ? null : <p class="quiet">Credits are added by those who run the service.</p>}
         </section>
-        <Panel id="used" title={`Cards sent, last ${days} days`}>
-          {used === null ? (
-            <p class="quiet">These figures are being made ready.</p>
-          ) : (
-            <>
-              <Bars
-                label={`Cards sent a day: ${used.reduce((sum, { accepted }) => sum + accepted, 0)} in ${days} days`}
-                bars={used.map(({ day, accepted }, index) => ({
-                  name: index % 5 === 4 ? dayName(day) : '',
-                  title: `${dayName(day)}: ${accepted}`,
-                  value: accepted,
-                }))}
-              />
-              <DaysTable days={used} />
-            </>
-          )}
-        </Panel>
+        <LastDays title={`Cards sent, last ${days} days`} days={used} named={5} />
       </div>
       {mayAdd ? (
         <Panel id="add" title="Add credits">

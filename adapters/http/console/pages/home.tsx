@@ -40,7 +40,7 @@ export const homePage = page({
         <h1 class="hidden">Home</h1>
         <div class="grid">
           <Credits balance={balance} days={days} statement={url('credits', { org })} />
-          <LastDays days={days} />
+          <LastDays title="Sent, last 7 days" days={days} named={1} />
         </div>
         <NeedsYou {...needs} owner={owner} context={context} />
         <FirstSteps {...steps} context={context} />
