@@ -152,7 +152,6 @@ export const replies = (deps: ReplyDeps, abortable: Abortable) => {
     const signal = abortable.signalOf(exchange);
     exchange.close = true;
     const headers = {
-      ...streamed.headers,
       ...ignoredHeaders(exchange),
       'content-type': `${streamed.type ?? 'text/event-stream'}; charset=utf-8`,
       'x-accel-buffering': 'no',

@@ -91,7 +91,6 @@ export interface StreamResponse {
   readonly type?: 'text/event-stream' | 'application/jsonl';
   /** Sent instead of a comment to show that the stream is alive; null for a comment. */
   readonly beat?: () => ServerSentEvent | null;
-  readonly headers?: Headers;
 }
 /**
  * Text in pieces that end at line breaks, or bytes, sent at the pace of the client. It ends when the
