@@ -1,7 +1,7 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { messageOf } from '../../domain/errors.js';
+import { FinalError, messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { DataDirectoryInUse, UnusableFile } from './errors.js';
 
@@ -45,6 +45,7 @@ export const resultCode = {
   locked: 6,
   busy: 5,
   readonly: 8,
+  ioError: 10,
   corrupt: 11,
   full: 13,
   constraint: 19,
@@ -74,6 +75,12 @@ export const isStatementError = (errcode: number): boolean =>
  */
 export const isCertainlyUnwritten = (errcode: number | null): boolean =>
   isOneOf(errcode, [resultCode.full, resultCode.readonly]) || errcode === resultCode.ioErrorWrite;
+
+/** A full or failing disk may be well again at the next start; anything else is for a person to mend. */
+export const cannotOpen = (path: string, reason: string, errcode: number | null): FinalError =>
+  isOneOf(errcode, [resultCode.full, resultCode.ioError])
+    ? new FinalError(`${path} can't be written: ${reason} Free some space on its disk, and start again.`)
+    : new UnusableFile(`${path} can't be used: ${reason}`);
 
 const isDirectory = (path: string): boolean => existsSync(path) && statSync(path).isDirectory();
 
@@ -125,7 +132,7 @@ export const lockDirectory = (directory: string): { readonly release: () => void
     if (isOneOf(errcodeOf(error), [resultCode.busy, resultCode.locked]))
       throw new DataDirectoryInUse(directory);
     const advice = isDamage(errcodeOf(error)) ? ' It holds nothing: remove it.' : '';
-    throw new UnusableFile(`${path} can't be used: ${messageOf(error)}.${advice}`, { cause: error });
+    throw cannotOpen(path, `${messageOf(error)}.${advice}`, errcodeOf(error));
   }
   return { release: () => lock.close() };
 };

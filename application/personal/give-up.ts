@@ -8,7 +8,7 @@ import {
   type PersonalKeys,
   type StoredBlock,
 } from '../ports/personal-keys.js';
-import { isLost, newBlock } from './key-ring.js';
+import { isLost, newBlock, WrongPersonalKey } from './key-ring.js';
 import { countSealedIn, missingBlocks, type OwnKeysDeps, type UnreadableEvents } from './own-keys.js';
 
 export interface GivingUp extends WriteDeps, Omit<OwnKeysDeps, 'log' | 'store' | 'place'> {
@@ -17,18 +17,25 @@ export interface GivingUp extends WriteDeps, Omit<OwnKeysDeps, 'log' | 'store' |
 
 const empty = { wrappedBy: givenUp, iv: Buffer.alloc(0), sealed: Buffer.alloc(0) };
 
+/** Throws WrongPersonalKey if several blocks name a key that we have, and none of them opens with it. */
 const lostBlocks = async ({ keys, masters }: GivingUp): Promise<readonly StoredBlock[]> => {
   const lost: StoredBlock[] = [];
+  const opening = new Set<string>();
   for await (const page of pagesOfBlocks(keys))
-    lost.push(...page.filter((block) => block.wrappedBy !== givenUp && isLost(masters, block)));
+    for (const block of page)
+      if (block.wrappedBy !== givenUp && isLost(masters, block)) lost.push(block);
+      else opening.add(block.wrappedBy);
+  for (const { id } of masters)
+    if (!opening.has(id) && lost.filter(({ wrappedBy }) => wrappedBy === id).length > 1)
+      throw new WrongPersonalKey(id);
   return lost;
 };
 
 /**
  * Gives up keys that the log uses and that are missing or can't be opened: KeysLost records it for each
  * organization, and empty blocks take their places, so that the service starts; a lost block 0 is made again.
- * No process may run meanwhile. It can be repeated. Throws the errors of `execute`, and
- * PersonalKeysUnavailable.
+ * No process may run meanwhile. It can be repeated. Throws the errors of `execute`,
+ * PersonalKeysUnavailable and WrongPersonalKey.
  */
 export const giveUpKeys = async (
   deps: GivingUp,

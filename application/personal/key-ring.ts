@@ -114,9 +114,22 @@ export class MissingPersonalKey extends FinalError {
 
 /** The key is lost under which idempotency keys are looked up: with another one, repeats would send twice. */
 export class LostIndexKey extends FinalError {
-  constructor() {
+  /** `wrappedBy`: the key that it does not open with; null if it is not there. */
+  constructor(wrappedBy: string | null) {
+    const what = `block 0 of the store of personal keys (keys.db, or the collection personal_keys), under whose key idempotency keys are looked up`;
     super(
-      'The store of personal keys (keys.db, or the collection personal_keys) lacks block 0, or it is damaged: under its key idempotency keys are looked up. Restore the store from a backup, or give it up: "personal give-up".',
+      wrappedBy === null
+        ? `There is no ${what}. Restore the store from a backup, or give it up: "personal give-up".`
+        : `The key ${wrappedBy} in PERSONAL_KEY_FILE does not open ${what}. Restore that file: it must be the one that the store was made with. If it is, the block is damaged: restore the store from a backup, or give it up: "personal give-up".`,
+    );
+  }
+}
+
+/** A key of PERSONAL_KEY_FILE opens none of the blocks that its id names. */
+export class WrongPersonalKey extends FinalError {
+  constructor(id: string) {
+    super(
+      `The key ${id} in PERSONAL_KEY_FILE opens no block of the store of personal keys, and nothing is given up: it is another key than the one of that id with which they were encrypted. Restore that file. If that key is lost for good, give this one another id first.`,
     );
   }
 }
@@ -206,7 +219,8 @@ export const keyRing = (options: KeyRingOptions): KeyRing => {
     await admission();
     const block = await store.first((number) => newBlock(masters, entropy, number));
     const keys = block === null ? null : unwrap(masters, block);
-    if (keys === null) throw new LostIndexKey();
+    if (keys === null)
+      throw new LostIndexKey(block === null || block.wrappedBy === givenUp ? null : block.wrappedBy);
     return slotIn(keys, 0);
   };
 

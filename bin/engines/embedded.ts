@@ -14,7 +14,7 @@ import { sqliteRequests } from '../../adapters/sqlite/records/requests.js';
 import { emptyInterval } from '../../adapters/sqlite/database.js';
 import { openReadFile } from '../../adapters/sqlite/read/read-file.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
-import { eventChecker } from '../../application/log/checked-leaves.js';
+import { assertEventKey } from '../../application/log/assert-event-key.js';
 import { keyRing } from '../../application/personal/key-ring.js';
 import { assertOwnKeys, noKeys } from '../../application/personal/own-keys.js';
 import { openedEvents } from '../../application/personal/personal.js';
@@ -23,7 +23,6 @@ import { PersonalKeysUnavailable } from '../../application/ports/personal-keys.j
 import { BufferedRequests } from '../../application/requests/request-log.js';
 import { BufferedKeyUses } from '../../application/access/buffered-key-uses.js';
 import { untilAborted } from '../../application/timing/until-aborted.js';
-import { MissingEventKey, type EventMacs } from '../../domain/event-mac.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
 import { storeOfService } from '../../application/writing/rehearsal.js';
 import { WriteHealth } from '../../application/writing/write-health.js';
@@ -61,19 +60,6 @@ const logCrashRecovery = async ({ left, eventStore }: EventsFile, log: Logger): 
 
 /** Where so much has room, many sends have. */
 const probeBytes = 65_536;
-
-/**
- * Throws MissingEventKey if EVENT_KEY_FILE lacks the key of the newest event, as a file from an old backup
- * may. The notary finds any other fault of the event.
- */
-const assertNewestKey = async ({ eventStore, raw }: EventsFile, macs: EventMacs): Promise<void> => {
-  const { position } = await eventStore.head();
-  if (position === 0n) return;
-  const before = await eventStore.positionBefore({ position });
-  await eventChecker(raw, macs)(await raw.readStored(before, 1), 1).catch((error: unknown) => {
-    if (error instanceof MissingEventKey) throw error;
-  });
-};
 
 /**
  * Opens keys.db once it is known to hold the keys of this log; makes it only where the log needs none.
@@ -120,7 +106,7 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     ...notarized(why === null ? options : { ...options, logKeys: null }),
   });
   const eventMacs = macsOf(options);
-  await orClose(assertNewestKey(events, eventMacs), events);
+  await orClose(assertEventKey(events.eventStore, events.raw, eventMacs), events);
   const tiles = shownTiles(options, events.tiles, rehearsal);
   const masters = personalMasters();
   if (masters === null) throw new TypeError('one process opens personal data');

@@ -9,6 +9,7 @@ import { withTimeout } from '../../application/timing/with-timeout.js';
 import { assertService } from '../../application/writing/rehearsal.js';
 import { WriteHealth } from '../../application/writing/write-health.js';
 import { storeWith } from '../../application/writing/store-with.js';
+import { assertEventKey } from '../../application/log/assert-event-key.js';
 import { DomainError, FinalError, messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Engine, EngineOptions } from '../wiring/engine.js';
@@ -87,6 +88,7 @@ export const openServers = (
       if (error instanceof FinalError) fail(error);
       else await work(signal);
     };
+  const eventMacs = macsOf(options);
   let isMarked = false;
   const assertWritable = async (): Promise<void> => {
     await assertService(stores.rehearsal).catch((error: unknown) => {
@@ -95,7 +97,12 @@ export const openServers = (
         `MongoDB has not said whether this is a rehearsal: ${messageOf(error)}`,
       );
     });
-    if (!isMarked) await eventStore.assertFormat(true);
+    if (isMarked) return;
+    await eventStore.assertFormat(true);
+    await assertEventKey(eventStore, eventStore, eventMacs).catch((error: unknown) => {
+      if (error instanceof FinalError) fail(error);
+      throw error;
+    });
     isMarked = true;
   };
   const appends = new WriteHealth(clock, () => Promise.resolve(), refusedFor);
@@ -128,7 +135,7 @@ export const openServers = (
     project: readable(stores.project),
     exclusively: (name, signal, work) => stores.exclusively(name, signal, readable(work)),
     notarize: notaryOf(options, { log: eventStore, tiles: stores.tiles, rehearsal: stores.rehearsal }),
-    eventMacs: macsOf(options),
+    eventMacs,
     deliveryQueue,
     publicStream,
     hasServers: true,

@@ -4,6 +4,7 @@ import {
   fstatSync,
   fsyncSync,
   linkSync,
+  lstatSync,
   openSync,
   readFileSync,
   renameSync,
@@ -50,7 +51,10 @@ export const readIfExists = (path: string): string | null => {
     return readFileSync(file, 'utf8');
   } catch (error) {
     if (error instanceof UnusableSecretFile) throw error;
-    if (file === null && codeOf(error) === 'ENOENT') return null;
+    if (file === null && codeOf(error) === 'ENOENT') {
+      if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return null;
+      throw new UnusableSecretFile(`${path} is a link to a file that is not there. Is it mounted?`);
+    }
     throw new UnusableSecretFile(`${path} can't be read: ${messageOf(error)}.`);
   } finally {
     if (file !== null) closeSync(file);
@@ -135,6 +139,10 @@ export const operatorToken = (path: string, entropy: Entropy): string => {
   if (known !== undefined && known.length < shortestToken)
     throw new UnusableSecretFile(
       `OPERATOR_TOKEN_FILE ${path} holds a token of ${known.length} characters. It must have ${shortestToken} or more, drawn at random: delete the file, and the next start makes one.`,
+    );
+  if (known !== undefined && !/^[\x21-\x7e]+$/.test(known))
+    throw new UnusableSecretFile(
+      `OPERATOR_TOKEN_FILE ${path} holds what no request can send: the token must be one line of visible ASCII characters, without spaces.`,
     );
   if (known !== undefined) return known;
   const token = entropy.bytes(32).toString('base64url');

@@ -5,9 +5,11 @@ import {
   UnusableFile,
 } from '../../adapters/sqlite/errors.js';
 import { UnusableHead } from '../../application/ports/signed-heads.js';
-import { LostIndexKey, MissingPersonalKey } from '../../application/personal/key-ring.js';
+import { LostIndexKey, MissingPersonalKey, WrongPersonalKey } from '../../application/personal/key-ring.js';
 import { LostKeys } from '../../application/personal/own-keys.js';
-import { FinalError, messageOf } from '../../domain/errors.js';
+import { WrongEventKey } from '../../application/log/assert-event-key.js';
+import { EventStoreUnavailable } from '../../application/ports/event-store.js';
+import { codeOf, FinalError, messageOf } from '../../domain/errors.js';
 import { MissingEventKey } from '../../domain/event-mac.js';
 import { UnusableSecretFile } from '../settings/secret-files.js';
 import { WrongSettings } from '../settings/settings.js';
@@ -17,11 +19,15 @@ export const exitCodes = { done: 0, failed: 1, outcomeUnknown: 75, wrongSettings
 
 /** Errors that the settings are to blame for. */
 const ofSettings = [
-  RangeError, UnusableSecretFile, UnusableFile, UnusableHead, LostKeys, MissingPersonalKey, LostIndexKey, MissingEventKey,
+  RangeError, UnusableSecretFile, UnusableFile, UnusableHead, LostKeys, MissingPersonalKey, LostIndexKey, WrongPersonalKey,
+  MissingEventKey, WrongEventKey,
 ]; // prettier-ignore
 
 const hasFailedIn = (error: unknown, calls: readonly string[]): error is Error =>
   error instanceof Error && 'syscall' in error && calls.includes(String(error.syscall));
+
+/** Of the file system; the stores tell their own. */
+const isDiskFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(String(codeOf(error)));
 
 /** Explains the end of the process in plain words to the person who started it, and chooses the exit code. */
 export const explain = (error: unknown): { readonly code: number; readonly message: string } => {
@@ -34,10 +40,16 @@ export const explain = (error: unknown): { readonly code: number; readonly messa
       'outcomeUnknown',
       `${error.message}\nWhether the last writes are on disk is unknown. Start the service again: it finds out from its log.`,
     );
-  if ([DataDirectoryInUse, CheckpointPastHead, FinalError].some((kind) => error instanceof kind))
+  if (
+    [DataDirectoryInUse, CheckpointPastHead, FinalError, EventStoreUnavailable].some(
+      (kind) => error instanceof kind,
+    )
+  )
     return ended('failed', messageOf(error));
+  if (isDiskFull(error))
+    return ended('failed', `The disk of DATA_DIR or of a file of secrets is full: ${messageOf(error)}.`);
   // A path in the settings can't be used: it is of the wrong kind, or we lack the permission.
-  if (hasFailedIn(error, ['mkdir', 'open']))
+  if (hasFailedIn(error, ['mkdir', 'open', 'chmod', 'link']))
     return ended(
       'wrongSettings',
       `DATA_DIR or a file of secrets, or LOG_HEAD_FILE, can't be used: ${error.message}.`,

@@ -12,6 +12,7 @@ import { root } from '../../application/access/sessions.js';
 import { issueLink } from '../../application/access/sign-in-links.js';
 import { missingKeys } from '../../application/webhooks/webhooks.js';
 import type { Clock } from '../../application/ports/system.js';
+import { UnusableFile } from '../../adapters/sqlite/errors.js';
 import { FinalError, messageOf } from '../../domain/errors.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
 import { part, wire } from './container.js';
@@ -45,6 +46,13 @@ const assertOneTruth = ({ servers, dataDir }: Settings): void => {
   throw new WrongSettings([
     `EVENTSTORE_URL is set, but DATA_DIR ${dataDir} holds the events of a service: move it to the servers (log copy), or move events.db away`,
   ]);
+};
+
+/** A start would add files that the next try of the copy refuses to replace. */
+const assertWholeCopy = ({ servers, dataDir }: Settings): void => {
+  const mark = servers === null ? markOfDirectory(dataDir) : null;
+  if (mark?.state === 'unfinished')
+    throw new UnusableFile(`${dataDir} is no whole copy: ${mark.why}. Run that command again.`);
 };
 
 /** A single role shares its work with other processes, which it can't do through files. */
@@ -100,6 +108,7 @@ export const startService = async (options: ServiceOptions) => {
   assertServers(role, settings);
   assertFolders(settings, plays(role, 'notary'));
   assertOneTruth(settings);
+  assertWholeCopy(settings);
   const calls = new EngineCalls();
   let witnesses: readonly WitnessStatus[] = [];
   const isAlone = settings.servers === null;

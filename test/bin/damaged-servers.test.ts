@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -251,6 +251,26 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'a damaged log on servers',
     }
     expect(existsSync(path)).to.equal(false);
   });
+
+  it('gets no event from a process that has another key under the same id', async () => {
+    const right = await readFile(wiring.environment['EVENT_KEY_FILE'] ?? '', 'utf8');
+    const path = join(directory, 'wrong.key');
+    await writeFile(
+      path,
+      right.replace(/:(.)/, (_, first: string) => `:${first === 'A' ? 'B' : 'A'}`),
+      {
+        mode: 0o600,
+      },
+    );
+    const { position } = await store.head();
+    const wrong = await start('api', { EVENT_KEY_FILE: path });
+    const made = await clientsOf(wrong).operator('/operator/v1/organizations', { body: { name: 'X' } });
+    expect(made.status).to.be.at.least(500);
+    expect(explain(failures[0])).to.have.property('code', 78);
+    expect(explain(failures[0]).message).to.match(/EVENT_KEY_FILE.*Restore that file/s);
+    expect((await store.head()).position).to.equal(position);
+    await stop(wrong);
+  }).timeout(60_000);
 
   it('is not made again by `log rebuild`, which names the position; a log that is whole is, and agrees with what was signed', async () => {
     const checkpoint = await tiles.newest();

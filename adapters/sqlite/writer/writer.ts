@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { isDamage } from '../database.js';
+import { cannotOpen, isDamage } from '../database.js';
 import { DamagedLog } from '../../../application/log/damaged-log.js';
 import { NotWritten, UnknownOutcome } from '../errors.js';
 import type { Gate } from '../gate.js';
@@ -52,7 +52,7 @@ export class SqliteWriter {
     await worker.terminate();
     const { message, errcode } =
       first?.kind === 'failed' ? first : { message: 'the writer did not start', errcode: null };
-    throw isDamage(errcode) ? new DamagedLog(1n, message) : new Error(`${path} can't be opened: ${message}`);
+    throw isDamage(errcode) ? new DamagedLog(1n, message) : cannotOpen(path, `${message}.`, errcode);
   }
 
   private constructor(worker: Worker, options: WriterOptions) {

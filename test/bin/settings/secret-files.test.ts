@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -83,6 +83,21 @@ describe('a secret file', () => {
       await write(token);
       expect(complaint(() => operatorToken(path, entropy))).to.match(/must have 32 or more/);
     }
+  });
+  it('with an operator token that no request can send is refused', async () => {
+    for (const token of [
+      'é'.repeat(40),
+      `${'t'.repeat(40)}\n${'u'.repeat(40)}`,
+      `${'t'.repeat(40)} u`,
+      '\0'.repeat(40),
+    ]) {
+      await write(token);
+      expect(complaint(() => operatorToken(path, entropy))).to.include('no request can send');
+    }
+  });
+  it('that is a link to nothing is refused, and not made', async () => {
+    await symlink('not mounted', path);
+    expect(complaint(() => operatorToken(path, entropy))).to.include('Is it mounted?');
   });
   it('with a key of events may mark lines as retired, but for the first, and no other file may', async () => {
     const [one, other] = [keyLine(1).trim(), `old:${Buffer.alloc(32, 2).toString('base64')}:retired`];
