@@ -105,9 +105,9 @@ export const withAddress = (environment: Environment, address: string): Environm
 
 /** Throws WrongUsage if the settings give no valid address. */
 const urlOf = (address: string, path: string): URL => {
-  if (!URL.canParse(address))
+  if (!URL.canParse(address) || !/^https?:/i.test(address))
     throw new WrongUsage(
-      `${address} is no address. Set BASE_URL, or HOST and PORT, or OPERATOR_HOST and OPERATOR_PORT.`,
+      `${address} is no address: it begins with http:// or https://. Set BASE_URL, or HOST and PORT, or OPERATOR_HOST and OPERATOR_PORT.`,
     );
   return new URL(`${address}${path}`);
 };

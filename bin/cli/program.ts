@@ -45,13 +45,20 @@ export interface Terminal extends Pick<VerbContext, 'environment' | 'complain'> 
   readonly confirm?: (question: string) => Promise<boolean>;
 }
 
-/** A list may be given in several options of the same name; of any other option the last one counts. */
-const joined = (value: string, before: string | undefined): string =>
-  before === undefined ? value : `${before},${value}`;
-const last = (value: string): string => value;
+const baseUrl = option(
+  'base-url',
+  'address of the service, also after the verb; instead of what the settings say',
+);
 
 const declare = (command: Command, { name, description, required = false, kind }: Option): void => {
-  const parse = kind === 'list' ? joined : last;
+  /** A list may be given in several options of the same name. Throws WrongUsage. */
+  const parse = (value: string, before = value): string => {
+    // An empty one is a script's unset variable, and without these something else is meant.
+    if ((required || name === 'org' || name === baseUrl.name) && value.trim() === '')
+      throw new WrongUsage(`--${name} is empty. Give it a value: ${description}.`);
+    if (before !== value && kind !== 'list') throw new WrongUsage(`--${name} has two values. Give it once.`);
+    return before === value ? value : `${before},${value}`;
+  };
   if (kind === 'switch') command.option(`--${name}`, description);
   else if (required) command.requiredOption(`--${name} <value>`, `${description} (required)`, parse);
   else command.option(`--${name} <value>`, description, parse);
@@ -97,8 +104,12 @@ const usage = (verb: Verb): string => {
 
 const inputOf = (verb: Verb, first: unknown, options: Parsed): CommandInput => {
   const argument = typeof first === 'string' ? first : '';
+  if (typeof first === 'string' && argument.trim() === '')
+    throw new WrongUsage(`<${verb.argument ?? 'org'}> is empty. Give it a value.`);
   if (!concernsOrganization(verb)) return parseInput(argument, options);
   const org = options['org'] ?? argument;
+  if (argument !== '' && argument !== org)
+    throw new WrongUsage(`Two organizations are named: ${argument} and --org ${org}. Name one.`);
   const needsNone = verb.options.includes(anyOrg) || verb.isForOwners === true;
   if (org === '' && !needsNone && options['house'] === undefined)
     throw new WrongUsage('Name the organization: --org <id>.');
@@ -107,15 +118,9 @@ const inputOf = (verb: Verb, first: unknown, options: Parsed): CommandInput => {
 
 type Session = Terminal & Pick<VerbContext, 'monotonic' | 'print'>;
 
-/**
- * The settings, with the address in `--base-url` if it is given. Throws WrongUsage if that is empty, as a
- * script's unset variable leaves it: the settings' own address is another service.
- */
-const addressed = (environment: Environment, address: string | undefined): Environment => {
-  if (address === undefined) return environment;
-  if (address.trim() === '') throw new WrongUsage('--base-url is empty. Give the address of a service.');
-  return withAddress(environment, address.replace(/\/+$/, ''));
-};
+/** The settings, with the address in `--base-url` if it is given. */
+const addressed = (environment: Environment, address: string | undefined): Environment =>
+  address === undefined ? environment : withAddress(environment, address.replace(/\/+$/, ''));
 
 const add = (program: Command, verb: Verb, session: Session): void => {
   const { question } = verb;
@@ -128,8 +133,8 @@ const add = (program: Command, verb: Verb, session: Session): void => {
   if (question !== undefined) command.option('--yes', "don't ask for confirmation at a terminal");
   command.action(async (first: unknown) => {
     const { json = false, yes, ...options } = command.opts<{ readonly json?: true; readonly yes?: true }>();
-    const { baseUrl } = program.opts<{ readonly baseUrl?: string }>();
-    const environment = addressed(session.environment, baseUrl);
+    const { baseUrl: address } = program.opts<{ readonly baseUrl?: string }>();
+    const environment = addressed(session.environment, address);
     const input = inputOf(verb, first, options);
     if (question !== undefined && yes !== true && confirm && !(await confirm(question)))
       throw new Error('Nothing was done.');
@@ -194,13 +199,10 @@ const commandsOf = (session: Session): Command => {
     .description('The back office of the Handwritten Card Service, as a client of the running service')
     .usage('<noun> <verb> [id or code] [options]')
     .version(version, '--version', 'print the version')
-    .option(
-      '--base-url <url>',
-      'address of the service, also after the verb; instead of what the settings say',
-    )
     .showHelpAfterError()
     .exitOverride()
     .configureOutput({ writeOut: session.write, writeErr: session.complain });
+  declare(program, baseUrl);
   for (const each of [...allVerbs, ...commands]) add(program, each, session);
   for (const noun of program.commands) {
     noun.exitOverride().summary(noun.commands.map((verb) => verb.name()).join(', ') || noun.description());

@@ -189,14 +189,19 @@ describe('the command line', () => {
     expect([plain.code, plain.out]).to.deep.equal([1, '']);
     expect(plain.error).to.match(/not_found/);
   });
-  for (const line of ['', 'nonsense', 'card', 'card frob', 'card show', 'card hold HC-0000000', 'org create', 'org create --name x --colour red', 'credits add --amount 1', 'credits add --org x --amount many', 'handwriting put x --active maybe', 'card show a b'])
+  for (const line of ['', 'nonsense', 'card', 'card frob', 'card show', 'card hold HC-0000000', 'org create', 'org create --name x --colour red', 'credits add --amount 1', 'credits add --org x --amount many', 'handwriting put x --active maybe', 'card show a b', 'card show ', 'backup ', 'webhook list ', 'webhook list --org ', 'org create --name ', 'log accept-restore --by ', 'personal give-up --by=\t', 'org create --name A --name B', 'org show x --org y', 'org list --base-url ftp://x'])
     it(`exits with 2 for wrong usage: cli ${line}`, async () => {
       const { code, out, error } = await cli(line);
       expect([code, out]).to.deep.equal([2, '']);
       expect(error).not.to.equal('');
     }); // prettier-ignore
   it('exits with 2 if the settings give no address', async () => {
-    for (const wrong of [{ BASE_URL: 'nonsense' }, { PORT: 'x' }, { HOST: 'two words' }]) {
+    for (const wrong of [
+      { BASE_URL: 'nonsense' },
+      { PORT: 'x' },
+      { HOST: 'two words' },
+      { BASE_URL: 'ftp://x' },
+    ]) {
       const { code, error } = await cli('anchor show', { DATA_DIR: service.dataDir, ...wrong });
       expect(code).to.equal(2);
       expect(error).to.match(/is no address/);
