@@ -248,18 +248,29 @@ const copyFile = (from: string, to: string): void => writeWhole(to, (unnamed) =>
  * copy has been read back when this returns. Throws WrongUsage, ServiceRefused.
  */
 const backUpFiles = (to: string, settings: Settings): BackedUp => {
-  const { dataDir, logHeadFile } = settings;
+  const { dataDir } = settings;
   const source = join(dataDir, logName);
   if (!existsSync(source)) throw refused(`There is no ${source} to back up. Set DATA_DIR.`);
   assertNew(to);
   if (`${resolve(to)}${sep}`.startsWith(`${resolve(dataDir)}${sep}`))
     throw refused(`${to} is in DATA_DIR ${dataDir}, and would be lost with it. Name a place elsewhere.`);
   if (isFile(to)) return { path: to, files: [basename(to)], ...copied(() => copyEvents(source, to)) };
+  const isNew = !existsSync(to);
   makeDirectory(to);
+  try {
+    return backUpFolder(to, settings);
+  } catch (error) {
+    if (isNew) rmSync(to, { recursive: true });
+    throw error;
+  }
+};
+
+const backUpFolder = (to: string, settings: Settings): BackedUp => {
+  const { dataDir, logHeadFile } = settings;
   const names = [logName];
   // Before the events, so that everything signed is in the log.
   const head = existsSync(logHeadFile) ? readFileSync(logHeadFile) : null;
-  const log = copied(() => copyEvents(source, join(to, logName)));
+  const log = copied(() => copyEvents(join(dataDir, logName), join(to, logName)));
   if (head !== null) {
     writeFileSync(join(to, headName), head, { mode: 0o600 });
     syncFile(join(to, headName));

@@ -55,9 +55,9 @@ export const rotateKeysOf = async (
  * runs, and the errors of `giveUpKeys`.
  */
 export const giveUpKeysOf = async (settings: Settings, by: string): Promise<UnreadableEvents> => {
-  const masters = mastersOf(settings);
   const { store, personalKeyStore: keys, mark, close } = await openPlace(settings, false);
   try {
+    const masters = mastersOf(settings);
     await assertUnmarked(mark);
     const streams = streamsOver(store, settings);
     const deps = { store, streams, keys, masters, clock, entropy };

@@ -56,4 +56,9 @@ describe('personal data on the command line', () => {
     expect(refused).to.be.instanceOf(MissingPersonalKey);
     old.close();
   });
+
+  it('is nowhere to be given up where DATA_DIR holds no log', async () => {
+    const { code, error } = await cli('personal', 'give-up', '--by', 'Ada');
+    expect([code, error]).to.deep.equal([1, `There is no ${at('events.db')}. Set DATA_DIR.\n`]);
+  });
 });
