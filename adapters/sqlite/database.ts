@@ -82,7 +82,7 @@ export const cannotOpen = (path: string, reason: string, errcode: number | null)
     ? new FinalError(`${path} can't be written: ${reason} Free some space on its disk, and start again.`)
     : new UnusableFile(`${path} can't be used: ${reason}`);
 
-const isDirectory = (path: string): boolean => existsSync(path) && statSync(path).isDirectory();
+export const isDirectory = (path: string): boolean => existsSync(path) && statSync(path).isDirectory();
 
 /**
  * Makes a directory and its missing parents, for this user only, in a way that survives a power loss. Throws

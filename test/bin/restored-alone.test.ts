@@ -165,6 +165,7 @@ describe('files of a data directory that are restored alone', () => {
 
   for (const [name, ofFolder, ofText] of [
     ['events.db', 'is a folder. Restore', null],
+    ['read.db', 'is a folder. Move it aside', null],
     ['lock.db', "can't be used: ", 'It holds nothing: remove it.'],
     ['log.head', 'is a folder. Restore', 'Put back the key, or the file.'],
     ['rehearsal.json', 'restore the backup into a new folder', 'restore the backup into a new folder'],

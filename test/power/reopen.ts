@@ -218,7 +218,7 @@ export const reopening = ({ log, keys, blocks, secrets }: Recording): Reopen => 
       }
     } catch (error) {
       // The projector makes a damaged file anew, and one without tables is empty.
-      if (isDamaged(error) || /no such table/.test(messageOf(error))) return [];
+      if (isDamaged(error)) return [];
       throw error;
     }
   };

@@ -18,6 +18,7 @@ import {
   isDamage,
   prepareArrays,
   removeDatabase,
+  resultCode,
   type Database,
   type Statement,
 } from '../database.js';
@@ -42,10 +43,13 @@ export const storedOf = <Document>([key, created, position, json]: DocumentRow):
 };
 
 /**
- * Whether an error means that the file is damaged: from SQLite, or because a document isn't JSON any more.
+ * Whether an error means that the file is damaged: from SQLite, because a document isn't JSON any more, or
+ * because its tables are not those that it lists.
  */
 export const isDamaged = (error: unknown): boolean =>
-  error instanceof SyntaxError || isDamage(errcodeOf(error));
+  error instanceof SyntaxError ||
+  isDamage(errcodeOf(error)) ||
+  (errcodeOf(error) === resultCode.error && /^no such table|already exists$/.test(messageOf(error)));
 
 interface BuildRow {
   readonly version: number;

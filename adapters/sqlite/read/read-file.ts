@@ -8,7 +8,8 @@ import { withTimeout } from '../../../application/timing/with-timeout.js';
 import { FinalError } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { MasterKeys } from '../../../domain/webhook-signing.js';
-import { errcodeOf, openForReading } from '../database.js';
+import { errcodeOf, isDirectory, openForReading } from '../database.js';
+import { UnusableFile } from '../errors.js';
 import { DamagedLog } from '../../../application/log/damaged-log.js';
 import type { SharedLog } from '../log/log-reader.js';
 import { whileShut } from '../gate.js';
@@ -55,10 +56,12 @@ const readCheckpoints = (path: string): readonly { readonly name: string; readon
 
 /**
  * Opens or makes read.db, and starts the projector's thread. Resolves when the projector starts to catch up.
- * Throws CheckpointPastHead if a projection has seen events that the log doesn't have.
+ * Throws CheckpointPastHead if a projection has seen events that the log doesn't have, and UnusableFile.
  */
 export const openReadFile = async (options: ReadFileOptions): Promise<ReadFile> => {
   const path = join(options.directory, 'read.db');
+  if (isDirectory(path))
+    throw new UnusableFile(`${path} is a folder. Move it aside: the next start makes the file again.`);
   const head = Atomics.load(new BigInt64Array(options.log.head), 0);
   for (const { name, checkpoint } of readCheckpoints(path))
     assertNotPast(head, { [`The projection ${name}`]: checkpoint });

@@ -217,7 +217,7 @@ export class SqliteReadModels implements ReadModels {
     try {
       return this.#rowsOnce(projection, query, read);
     } catch (error) {
-      if (errcodeOf(error) === null || isDamaged(error)) throw this.#explained(error);
+      if (errcodeOf(error) === null) throw this.#explained(error);
       this.#builds.delete(projection);
     }
     try {

@@ -1,3 +1,4 @@
+import { DatabaseSync } from '@photostructure/sqlite';
 import { keysPath, openPersonalKeys } from '../../../adapters/sqlite/keys/personal-keys.js';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +17,14 @@ import { SystemClock } from '../../../adapters/system/clock.js';
 import { ReadModelsUnavailable } from '../../../application/ports/read-models.js';
 import { currentReadModels } from '../../../application/projecting/read-your-writes.js';
 import { eventually } from '../../support/time/eventually.js';
-import { noteEvent, notes, noteStream, storedNote, type NoteChange } from '../../support/fixtures/notes.js';
+import {
+  counts,
+  noteEvent,
+  notes,
+  noteStream,
+  storedNote,
+  type NoteChange,
+} from '../../support/fixtures/notes.js';
 import { sealEvents } from '../../support/fixtures/seal-events.js';
 
 const clock = new SystemClock();
@@ -172,6 +180,25 @@ describe('the file of the read models', () => {
         await write(events, 'n0', 1, { text: 'later' });
         expect((await textsOf(file, 'n0'))?.at(-1)).to.equal('later');
       });
+    }));
+
+  it('is made again if it lacks a table, whether a query or the projector finds that', () =>
+    inDirectory(async (directory) => {
+      await opened(directory, async (events, file) => {
+        await write(events, 'a', 0, { org: 'o', text: '0' });
+        await caughtUp(events, file);
+      });
+      for (const [at, table] of ['notes_v1_g1', 'counts_v1_g1', 'builds'].entries()) {
+        const database = new DatabaseSync(join(directory, 'read.db'));
+        database.exec(`drop table ${table}`);
+        database.close();
+        await opened(directory, async (events, file) => {
+          await eventually(async () => (await textsOf(file, 'a').catch(() => null))?.length === at + 1);
+          await write(events, 'a', at + 1, { text: String(at + 1) });
+          await caughtUp(events, file);
+          await eventually(async () => (await queries(file).get(counts, 'a'))?.document.count === at + 2);
+        });
+      }
     }));
 
   it('rebuilds a projection while it serves queries, and refuses an unknown name', () =>
