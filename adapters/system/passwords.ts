@@ -1,6 +1,6 @@
 import { scrypt, timingSafeEqual, type ScryptOptions } from 'node:crypto';
 import { LazyLru } from '../../application/memory/lazy-lru.js';
-import { TooManySignIns, type Passwords } from '../../application/ports/passwords.js';
+import { TooManySignIns, type PasswordClient, type Passwords } from '../../application/ports/passwords.js';
 import type { Entropy } from '../../application/ports/system.js';
 
 /** The cost of a hash. 128 × N × r bytes of memory: 32 MiB. */
@@ -61,8 +61,7 @@ const isWeaker = (cost: PasswordCost, than: PasswordCost): boolean =>
 
 const tooMany = (): TooManySignIns => new TooManySignIns('too many passwords are being checked');
 
-interface Waiting {
-  readonly from: string;
+interface Waiting extends PasswordClient {
   readonly begin: () => void;
   readonly refuse: (error: TooManySignIns) => void;
 }
@@ -80,26 +79,26 @@ export class ScryptPasswords implements Passwords {
     private readonly cost: PasswordCost,
   ) {}
 
-  hash(password: string, like: readonly string[], from: string): Promise<string> {
+  hash(password: string, like: readonly string[], client: PasswordClient): Promise<string> {
     const shared = like.map(parse).find(({ cost }) => !isWeaker(cost, this.cost));
-    return this.#inTurn(from, () => derive(password, shared ?? this.#salted()));
+    return this.#inTurn(client, () => derive(password, shared ?? this.#salted()));
   }
 
   async check(
     password: string,
     hashes: readonly string[],
-    from: string,
+    client: PasswordClient,
   ): Promise<{ readonly hash: string; readonly isOutdated: boolean } | null> {
     const known = hashes.length === 0 ? [this.#salted()] : hashes.map(parse);
     const salts = new Map(known.map((salted) => [prefixOf(salted), salted]));
-    const derived = await this.#inTurn(from, async () => {
+    const derived = await this.#inTurn(client, async () => {
       const keys: string[] = [];
       for (const salted of salts.values()) keys.push(await derive(password, salted));
       return keys;
     });
     const hash = hashes.find((stored) => derived.some((key) => isSame(key, stored)));
     if (hash === undefined) return null;
-    this.#turns.delete(from);
+    this.#turns.delete(client.from);
     return { hash, isOutdated: isWeaker(parse(hash).cost, this.cost) };
   }
 
@@ -107,11 +106,12 @@ export class ScryptPasswords implements Passwords {
     return { cost: this.cost, salt: this.entropy.bytes(saltLength) };
   }
 
-  async #inTurn<T>(from: string, work: () => Promise<T>): Promise<T> {
+  async #inTurn<T>(client: PasswordClient, work: () => Promise<T>): Promise<T> {
+    const { from } = client;
     const taken = [...this.#running, ...this.#waiting.map((each) => each.from)];
     if (taken.filter((each) => each === from).length >= maxPlacesOfOne) throw tooMany();
     if (this.#running.length < atOnce) this.#begin(from);
-    else await this.#wait(from);
+    else await this.#wait(client);
     try {
       return await work();
     } finally {
@@ -131,9 +131,9 @@ export class ScryptPasswords implements Passwords {
   }
 
   /** Where too many wait, the one whose turn would come last waits no longer. */
-  #wait(from: string): Promise<void> {
+  #wait(client: PasswordClient): Promise<void> {
     return new Promise((begin, refuse) => {
-      this.#waiting = [...this.#waiting, { from, begin, refuse }];
+      this.#waiting = [...this.#waiting, { ...client, begin, refuse }];
       if (this.#waiting.length <= maxWaiting) return;
       const last = this.#inOrder().at(-1);
       this.#waiting = this.#waiting.filter((each) => each !== last);
@@ -142,21 +142,22 @@ export class ScryptPasswords implements Passwords {
   }
 
   /**
-   * The client whose network had a turn least recently comes first, so that many tries of few clients delay
-   * only those few. Among networks that had none, the first try of each comes before any second one. Among
-   * equals the newest comes first: under a flood, the oldest have been given up.
+   * Known browsers come first: few at once, and few a minute. Then comes the client whose network had a turn
+   * least recently, so that many tries of few clients delay only those few. Among networks that had none, the
+   * first try of each comes before any second one. Among equals the newest comes first: under a flood, the
+   * oldest have been given up.
    */
   #inOrder(): readonly Waiting[] {
     const tries = new Map<string, number>();
     const ranked = this.#waiting.map((waiting) => {
-      const { from } = waiting;
+      const { from, isKnown = false } = waiting;
       const before = tries.get(from) ?? 0;
       tries.set(from, before + 1);
-      return { waiting, turn: this.#turns.peek(from) ?? 0, before };
+      return { waiting, rank: isKnown ? 0 : 1, turn: this.#turns.peek(from) ?? 0, before };
     });
     return ranked
       .toReversed()
-      .sort((one, other) => one.turn - other.turn || one.before - other.before)
+      .sort((one, other) => one.rank - other.rank || one.turn - other.turn || one.before - other.before)
       .map(({ waiting }) => waiting);
   }
 }

@@ -181,7 +181,7 @@ export const hashOfNew = async (
 ): Promise<string> => {
   const known = await credentialsOf(deps, mailbox);
   const hashes = known.map((credential) => credential.hash);
-  const hash = await deps.passwords.hash(password, hashes, network);
+  const hash = await deps.passwords.hash(password, hashes, { from: network });
   if (known.some((credential) => credential.account !== id && credential.hash === hash))
     throw new DomainError(
       'invalid_parameter',
@@ -229,7 +229,7 @@ export const joinWithNewAccount = async (
   if (epoch !== null) return { account: id, epoch };
   const known = (await credentialsOf(deps, mailbox)).find((credential) => credential.account === id);
   const { password, network } = chosen;
-  if (known === undefined || (await deps.passwords.check(password, [known.hash], network)) === null)
+  if (known === undefined || (await deps.passwords.check(password, [known.hash], { from: network })) === null)
     throw new DomainError('not_found', 'This invitation is over, or was accepted already.');
   return { account: id, epoch: known.epoch };
 };

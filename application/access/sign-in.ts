@@ -4,6 +4,7 @@ import { countTries } from './count-tries.js';
 import { credentialsOf, strengthenCredential, type Credential } from './credentials.js';
 import type { Device } from './devices.js';
 import type { PeopleDeps } from './people.js';
+import type { PasswordClient } from '../ports/passwords.js';
 import type { RateLimiter } from '../ports/rate-limiter.js';
 
 export interface SignInDeps extends Pick<PeopleDeps, 'signInRecords' | 'passwords' | 'clock'> {
@@ -41,16 +42,16 @@ export const accountWith = async (
   const credentials = await credentialsOf(deps, mailbox);
   const amongst = async (
     tried: readonly Credential[],
-    from: string,
+    client: PasswordClient,
     countTry: () => Promise<unknown>,
   ): Promise<Credential | null> => {
     await countTry();
     const hashes = tried.map(({ hash }) => hash);
-    const matched = await passwords.check(password, hashes, from);
+    const matched = await passwords.check(password, hashes, client);
     const credential = tried.find(({ hash }) => hash === matched?.hash) ?? null;
     if (credential !== null && matched?.isOutdated === true) {
       const like = credentials.map(({ hash }) => hash);
-      await strengthenCredential(deps, credential, await passwords.hash(password, like, from));
+      await strengthenCredential(deps, credential, await passwords.hash(password, like, client));
     }
     return credential;
   };
@@ -67,12 +68,12 @@ export const accountWith = async (
   const own = credentials.find(({ account, epoch }) =>
     devices.some((device) => device.account === account && device.epoch === epoch),
   );
-  if (own === undefined) return amongst(credentials, network, ofNetwork);
+  if (own === undefined) return amongst(credentials, { from: network }, ofNetwork);
   const from = `devices of ${own.account}`;
-  const opened = await amongst([own], from, () =>
+  const opened = await amongst([own], { from, isKnown: true }, () =>
     counted({ [`sign-in by ${from}`]: triesPerMinute.devices }),
   );
   if (opened !== null) return opened;
   // Wrong for the account that the browser knows; if it is refused, the others are under attack.
-  return amongst(credentials, network, ofNetwork).catch(insteadOf(DomainError, null));
+  return amongst(credentials, { from: network }, ofNetwork).catch(insteadOf(DomainError, null));
 };

@@ -3,16 +3,22 @@ import { NamedError } from '../../domain/errors.js';
 /** Too many passwords are being checked, or too many of one network: try again in some seconds. */
 export class TooManySignIns extends NamedError {}
 
+/** A network, or the known browsers of an account: these have signed in before, and go before all others. */
+export interface PasswordClient {
+  readonly from: string;
+  readonly isKnown?: boolean;
+}
+
 /**
- * Slow hashes of passwords. `from`: the client. Each client has few places, and the one that was served least
- * recently goes first. Both throw TooManySignIns.
+ * Slow hashes of passwords. Each client has few places, and the one that was served least recently goes
+ * first. Both throw TooManySignIns.
  */
 export interface Passwords {
   /**
    * A text that holds the hash, its salt and its cost. It shares the salt of the hashes that it is `like`,
    * unless hashes cost more today: so equal passwords have equal hashes.
    */
-  hash(password: string, like: readonly string[], from: string): Promise<string>;
+  hash(password: string, like: readonly string[], client: PasswordClient): Promise<string>;
   /**
    * Which of the hashes a password belongs to; null if to none. It takes as long for none as for any number
    * of hashes that share their salt. `isOutdated`: today's hashes cost more.
@@ -20,7 +26,7 @@ export interface Passwords {
   check(
     password: string,
     hashes: readonly string[],
-    from: string,
+    client: PasswordClient,
   ): Promise<{ readonly hash: string; readonly isOutdated: boolean } | null>;
 }
 
