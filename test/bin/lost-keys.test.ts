@@ -3,7 +3,6 @@ import { expect } from 'chai';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pino } from 'pino';
 import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
 import { openLogFile } from '../support/fixtures/offline-log.js';
 import { SystemClock } from '../../adapters/system/clock.js';
@@ -11,25 +10,11 @@ import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { keyRing } from '../../application/personal/key-ring.js';
 import { giveUpKeysOf } from '../../bin/offline/personal-data.js';
 import { masterKeys } from '../../bin/settings/secret-files.js';
-import { startService, type Service } from '../../bin/wiring/service.js';
+import type { Service } from '../../bin/wiring/service.js';
 import { readSettings } from '../../bin/settings/settings.js';
 import { aCard, clientOf, clientsOf, type Fields, type Tenant } from '../support/http/service.js';
+import { serviceIn } from '../support/http/service-in.js';
 import { eventually } from '../support/time/eventually.js';
-
-const start = async (directory: string): Promise<Service> => {
-  const service = await startService({
-    settings: readSettings({ PORT: '0', DATA_DIR: directory, DEMO: 'off' }),
-    role: 'all',
-    clock: new SystemClock(),
-    entropy: new SystemEntropy(),
-    log: pino({ level: 'silent' }),
-    fail: (error) => {
-      throw error;
-    },
-  });
-  await service.prepared;
-  return service;
-};
 
 /** Changes a file while no service has it open. */
 const change = (path: string, sql: string): void => {
@@ -56,7 +41,7 @@ describe('events whose keys were lost and given up', () => {
 
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'cards-'));
-    service = await start(directory);
+    service = await serviceIn(directory);
     tenant = await clientsOf(service).tenant();
     const office = `/operator/v1/organizations/${tenant.org}`;
     const send = (key: string) =>
@@ -67,13 +52,13 @@ describe('events whose keys were lost and given up', () => {
     await service.stop();
     change(join(directory, 'keys.db'), 'create table first as select number from blocks where number > 0');
     // The next process begins a block of keys of its own.
-    service = await start(directory);
+    service = await serviceIn(directory);
     kept = (await send('kept')).id;
     await service.stop();
     change(join(directory, 'keys.db'), 'delete from blocks where number in (select number from first)');
     await giveUpKeysOf(readSettings({ DATA_DIR: directory }), 'Ada');
     await withoutReadModels(directory);
-    service = await start(directory);
+    service = await serviceIn(directory);
     await eventually(async () => (await operator()('/operator/v1/cards')).rows.length === 2);
   });
 
@@ -148,7 +133,7 @@ describe('keys that are lost one by one', () => {
   });
 
   it('leave everything else readable, each time, with read models that are made anew', async () => {
-    let running = (service = await start(directory));
+    let running = (service = await serviceIn(directory));
     const { org, key } = await clientsOf(running).tenant();
     const api = () => clientOf(running.baseUrl, key);
     const operator = () => clientOf(running.baseUrl, running.operatorToken);
@@ -180,7 +165,7 @@ describe('keys that are lost one by one', () => {
       await running.stop();
       await loseKeyOf(directory, name);
       await withoutReadModels(directory);
-      running = service = await start(directory);
+      running = service = await serviceIn(directory);
       expected = { ...expected, [name]: null };
       await eventually(async () => (await operator()('/operator/v1/cards')).rows.length === 2);
       await eventually(async () => (await api()('/api/v1/contacts')).rows.length === 1);

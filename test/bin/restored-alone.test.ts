@@ -3,41 +3,16 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pino } from 'pino';
-import { SystemClock } from '../../adapters/system/clock.js';
-import { SystemEntropy } from '../../adapters/system/entropy.js';
-import { explain } from '../../bin/wiring/exit.js';
-import { startService, type Service } from '../../bin/wiring/service.js';
-import { readSettings } from '../../bin/settings/settings.js';
+import type { Service } from '../../bin/wiring/service.js';
 import { aCard, clientOf, clientsOf, type Fields } from '../support/http/service.js';
+import { refusalOf as refusalIn, serviceIn } from '../support/http/service-in.js';
 import { read } from '../support/runner/repository.js';
 import { eventually } from '../support/time/eventually.js';
 
-const start = async (directory: string): Promise<Service> => {
-  const service = await startService({
-    // The notary would end the process, too, where the log is older than its signed head.
-    settings: readSettings({ PORT: '0', DATA_DIR: directory, DEMO: 'off', LOG_ON_DAMAGE: 'report' }),
-    role: 'all',
-    clock: new SystemClock(),
-    entropy: new SystemEntropy(),
-    log: pino({ level: 'silent' }),
-    fail: (error) => {
-      throw error;
-    },
-  });
-  await service.prepared;
-  return service;
-};
-
-/** What a start says that is refused, or null; a service that was started is stopped. */
-const refusalOf = async (directory: string): Promise<ReturnType<typeof explain> | null> => {
-  try {
-    await (await start(directory)).stop();
-    return null;
-  } catch (error) {
-    return explain(error);
-  }
-};
+// The notary would end the process, too, where the log is older than its signed head.
+const reporting = { LOG_ON_DAMAGE: 'report' };
+const start = (directory: string): Promise<Service> => serviceIn(directory, reporting);
+const refusalOf = (directory: string) => refusalIn(directory, reporting);
 
 const suffixes = ['', '-wal', '-shm', '-journal'];
 

@@ -2,40 +2,12 @@ import { expect } from 'chai';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pino } from 'pino';
-import { SystemClock } from '../../adapters/system/clock.js';
-import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { giveUpKeysOf } from '../../bin/offline/personal-data.js';
 import { markDirectory } from '../../bin/settings/rehearsal-mark.js';
 import { readSettings } from '../../bin/settings/settings.js';
 import { explain } from '../../bin/wiring/exit.js';
-import { startService, type Service } from '../../bin/wiring/service.js';
 import { aCard, clientOf, clientsOf, type Tenant } from '../support/http/service.js';
-
-const start = async (directory: string): Promise<Service> => {
-  const service = await startService({
-    settings: readSettings({ PORT: '0', DATA_DIR: directory, DEMO: 'off' }),
-    role: 'all',
-    clock: new SystemClock(),
-    entropy: new SystemEntropy(),
-    log: pino({ level: 'silent' }),
-    fail: (error) => {
-      throw error;
-    },
-  });
-  await service.prepared;
-  return service;
-};
-
-/** How the process would end; null if the service started. */
-const endOf = async (directory: string): Promise<ReturnType<typeof explain> | null> => {
-  try {
-    await (await start(directory)).stop();
-    return null;
-  } catch (error) {
-    return explain(error);
-  }
-};
+import { refusalOf, serviceIn } from '../support/http/service-in.js';
 
 describe('a key with a wrong character in its file', () => {
   let directory = '';
@@ -44,7 +16,7 @@ describe('a key with a wrong character in its file', () => {
 
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'cards-'));
-    const service = await start(directory);
+    const service = await serviceIn(directory);
     tenant = await clientsOf(service).tenant();
     sent = (await clientOf(service.baseUrl, tenant.key)('/api/v1/cards', { body: aCard() })).id;
     await service.stop();
@@ -58,7 +30,7 @@ describe('a key with a wrong character in its file', () => {
     await writeFile(path, changed);
     await run();
     await writeFile(path, right);
-    const service = await start(directory);
+    const service = await serviceIn(directory);
     const found = await clientOf(service.baseUrl, tenant.key)(`/api/v1/cards/${sent}`);
     await service.stop();
     expect(found.body['recipient']).to.include({ name: 'Ada Lovelace' });
@@ -66,14 +38,14 @@ describe('a key with a wrong character in its file', () => {
 
   it('stops the start before anything is written, if events are written with it', () =>
     withWrong('event.key', async () => {
-      const end = await endOf(directory);
+      const end = await refusalOf(directory);
       expect(end?.code).to.equal(78);
       expect(end?.message).to.match(/EVENT_KEY_FILE.*Restore that file/s);
     }));
 
   it('stops the start if it opens keys of personal data, and gives up none of them', () =>
     withWrong('personal.key', async () => {
-      const end = await endOf(directory);
+      const end = await refusalOf(directory);
       expect(end?.code).to.equal(78);
       expect(end?.message).to.match(/PERSONAL_KEY_FILE.*Restore that file/s);
       const given: unknown = await giveUpKeysOf(readSettings({ DATA_DIR: directory }), 'Ada').catch(
@@ -90,7 +62,7 @@ describe('a copy that is not whole', () => {
   it('is not started, and gets no files that its next try would meet', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'cards-'));
     markDirectory(directory, { why: 'its restore is unfinished', state: 'unfinished' });
-    const end = await endOf(directory);
+    const end = await refusalOf(directory);
     expect(end?.code).to.equal(78);
     expect(end?.message).to.include('its restore is unfinished. Run that command again');
     expect(await readdir(directory)).to.deep.equal(['rehearsal.json']);

@@ -37,7 +37,7 @@ describe('the import of contacts in the console', () => {
     const csv = (await owner.get(`${location ?? ''}/lines.csv`)).text.split('\r\n');
     expect([csv[0], csv[1]?.split(':')[0], csv[2]]).to.deep.equal([
       'line,reason',
-      '602,"invalid_recipient',
+      '602,invalid_recipient',
       '603,it has no external_id',
     ]);
     await eventually(async () => (await tenant.api('/api/v1/contacts?external_id=k-599')).rows.length === 1);

@@ -1,0 +1,38 @@
+import { pino } from 'pino';
+import { SystemClock } from '../../../adapters/system/clock.js';
+import { SystemEntropy } from '../../../adapters/system/entropy.js';
+import { readSettings } from '../../../bin/settings/settings.js';
+import { explain } from '../../../bin/wiring/exit.js';
+import { startService, type Service } from '../../../bin/wiring/service.js';
+
+/** The service in one process, over a data directory that may be there already. */
+export const serviceIn = async (
+  directory: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<Service> => {
+  const service = await startService({
+    settings: readSettings({ PORT: '0', DATA_DIR: directory, DEMO: 'off', ...more }),
+    role: 'all',
+    clock: new SystemClock(),
+    entropy: new SystemEntropy(),
+    log: pino({ level: 'silent' }),
+    fail: (error) => {
+      throw error;
+    },
+  });
+  await service.prepared;
+  return service;
+};
+
+/** What a start says that is refused, or null; a service that was started is stopped. */
+export const refusalOf = async (
+  directory: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<ReturnType<typeof explain> | null> => {
+  try {
+    await (await serviceIn(directory, more)).stop();
+    return null;
+  } catch (error) {
+    return explain(error);
+  }
+};
