@@ -120,7 +120,7 @@ describe('a number that becomes text', function () {
             company: number,
             jobTitle: `No. ${number}`,
           });
-        else expect([row.problem, number].join()).to.match(/rounded its external_id: .*,\d.*e\+?\d+$/i);
+        else expect([row.problem, number].join()).to.match(/rounded its external_id\. .*,\d.*e\+?\d+$/i);
       }
     };
     for (const number of known) await holdsInFile(number);
