@@ -10,6 +10,7 @@ import { assertService } from '../../application/writing/rehearsal.js';
 import { WriteHealth } from '../../application/writing/write-health.js';
 import { storeWith } from '../../application/writing/store-with.js';
 import { assertEventKey } from '../../application/log/assert-event-key.js';
+import { MissingEventKey } from '../../domain/event-mac.js';
 import { DomainError, FinalError, messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Engine, EngineOptions } from '../wiring/engine.js';
@@ -100,6 +101,8 @@ export const openServers = (
     if (isMarked) return;
     await eventStore.assertFormat(true);
     await assertEventKey(eventStore, eventStore, eventMacs).catch((error: unknown) => {
+      // Others have a newer key already, and this process is yet to be restarted with it.
+      if (error instanceof MissingEventKey) return;
       if (error instanceof FinalError) fail(error);
       throw error;
     });
