@@ -64,11 +64,11 @@ export const reconcileCredits = async (
       const stream = streamOf(movement);
       isOver ||= !isBy(end, movement);
       if (stream !== null && (!isOver || categoryOf(stream) === 'purchase')) streams.add(stream);
+      await giveWay();
       if (isOver) continue;
       books.observe(movement);
       if (from !== null && isBy(from, movement) && after === movement.revision - 1) after = movement.revision;
       last = movement;
-      await giveWay();
     }
   const others = [...streams];
   while (others.length > 0) {
