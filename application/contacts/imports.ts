@@ -15,12 +15,12 @@ import {
   addUpload,
   listUploads,
   readPart,
+  reasonOf,
   removeUpload,
   sealRow,
   type StoredRow,
   type WaitingRow,
   type WaitingRowsDeps,
-  reasonOf,
 } from './waiting-rows.js';
 
 export interface ImportDeps extends WaitingRowsDeps {

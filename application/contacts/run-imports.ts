@@ -32,11 +32,11 @@ import { untilAborted } from '../timing/until-aborted.js';
 import {
   listUploads,
   readPart,
+  reasonOf,
   removePart,
   removeUpload,
   type Upload,
   type WaitingRow,
-  reasonOf,
 } from './waiting-rows.js';
 
 type SentContact = Readonly<Record<string, unknown>>;
