@@ -25,7 +25,7 @@ describe('the page about clients', () => {
     }
   });
 
-  for (const name of ['openapi-fetch.ts', 'verify.go', 'verify.java', 'verify.rb', 'verify.php'])
+  for (const name of ['openapi-fetch.ts', 'verify.go', 'verify.java', 'verify.rb', 'verify.php', 'verify.cs'])
     it(`has commands and a program that do what it says: ${name}`, async function () {
       this.timeout(180_000);
       const listing = page.listings.find((each) => each.name === name);

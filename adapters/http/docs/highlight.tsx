@@ -1,7 +1,7 @@
 import type { Html } from '../web/prose.js';
 
 type Known = 'sh' | 'json' | 'js' | 'py' | 'text';
-export type Language = Known | 'ts' | 'go' | 'java' | 'php' | 'rb';
+export type Language = Known | 'ts' | 'go' | 'java' | 'php' | 'rb' | 'cs';
 
 type Kind = 'comment' | 'string' | 'word' | 'number' | 'name';
 
@@ -54,7 +54,15 @@ const known: Readonly<Record<Known, RegExp>> = {
 
 /** The rules of all languages: some are close enough to a known one. */
 const { js, py } = known;
-const rules: Readonly<Record<Language, RegExp>> = { ...known, ts: js, go: js, java: js, php: js, rb: py };
+const rules: Readonly<Record<Language, RegExp>> = {
+  ...known,
+  ts: js,
+  go: js,
+  java: js,
+  php: js,
+  rb: py,
+  cs: js,
+};
 
 const classes: readonly (readonly [kind: Kind, className: string])[] = [
   ['comment', 'is-comment'],

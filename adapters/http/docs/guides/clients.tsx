@@ -15,6 +15,7 @@ const programs = {
   'openapi-generator.java': 'Java: openapi-generator',
   'openapi-generator.rb': 'Ruby: openapi-generator',
   'openapi-generator.php': 'PHP: openapi-generator',
+  'openapi-generator.cs': 'C#: openapi-generator',
 };
 
 const command = /^(?:#|\/\/) \$ (.*)\n/gm;
@@ -49,17 +50,9 @@ export const clients: Guide = ({ baseUrl }) => [
     part(name.replace('.', '-'), title, listing(name, baseUrl)),
   ),
   part(
-    'csharp',
-    'C#: openapi-generator',
-    <Code
-      language="sh"
-      source={`java -jar openapi-generator-cli-7.17.0.jar generate -i ${baseUrl}/api/openapi.json -g csharp -o cards\ndotnet build cards`}
-    />,
-  ),
-  part(
     'signatures',
     'Check a webhook’s signature',
     '[Webhooks and signatures](/docs/webhooks#signatures) says how, for Node and Python too. Give the functions the bytes of the body as they came; these programs read them from a file, and the header and the secret from `SIGNATURE` and `SECRET`.',
-    ...['go', 'java', 'rb', 'php'].map((language) => listing(`verify.${language}`, baseUrl)),
+    ...['go', 'java', 'rb', 'php', 'cs'].map((language) => listing(`verify.${language}`, baseUrl)),
   ),
 ];
