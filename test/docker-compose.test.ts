@@ -125,7 +125,7 @@ describe('docker-compose.yml', () => {
   it('keeps the engines on a network that leads nowhere else, and only what must on the one that does', () => {
     expect(networks).to.deep.equal({ engines: { internal: true }, outside: null });
     const outside = all.filter(([, service]) => service.networks.includes('outside')).map(([name]) => name);
-    expect(outside).to.deep.equal(['api', 'webhooks']);
+    expect(outside).to.deep.equal(['api', 'webhooks', 'notary']);
     for (const [name, service] of all.filter(([known]) => known !== 'secrets'))
       expect(service.networks, name).to.include('engines');
     expect(secrets?.network_mode).to.equal('none');

@@ -40,6 +40,7 @@ const Deployment = z.object({
       spec: z.object({
         enableServiceLinks: z.literal(false),
         terminationGracePeriodSeconds: z.number(),
+        initContainers: z.array(z.object({ image: z.string(), command: z.array(z.string()) })).default([]),
         containers: z.tuple([
           z.object({
             image: z.string(),
@@ -149,7 +150,12 @@ describe('the manifests for Kubernetes', () => {
     const { name, version } = z
       .object({ name: z.string(), version: z.string() })
       .parse(JSON.parse(read(`${root}package.json`)));
-    const [image, ...others] = new Set(deployments.map(({ spec }) => spec.template.spec.containers[0].image));
+    const pods = deployments.map(({ spec }) => spec.template.spec);
+    const [image, ...others] = new Set(
+      pods
+        .flatMap(({ initContainers, containers }) => [...initContainers, ...containers])
+        .map((each) => each.image),
+    );
     expect([image, others]).to.deep.equal([name, []]);
     expect(
       kustomization.images.map(({ name: of, newName, newTag }) => [of, newName.split('/').at(-1), newTag]),
@@ -225,7 +231,8 @@ describe('the manifests for Kubernetes', () => {
     const isFile = (name: string): boolean => name.endsWith('_FILE');
     const isOfSecrets = (name: string): boolean => isFile(name) && name !== 'LOG_HEAD_FILE';
     for (const { metadata, spec } of deployments) {
-      const [{ env, volumeMounts }] = spec.template.spec.containers;
+      const { initContainers, containers } = spec.template.spec;
+      const [{ env, volumeMounts }] = containers;
       const files = Object.fromEntries(env.map(({ name, value }) => [name, value]));
       expect(
         [...Object.keys(settings), ...Object.keys(files)].filter(
@@ -244,7 +251,11 @@ describe('the manifests for Kubernetes', () => {
       expect(
         mounted.map(({ path }) => `/secrets/${path}`),
         metadata.name,
-      ).to.have.members(Object.entries(files).flatMap(([name, path]) => (isOfSecrets(name) ? [path] : [])));
+      ).to.have.members([
+        ...Object.entries(files).flatMap(([name, path]) => (isOfSecrets(name) ? [path] : [])),
+        ...initContainers.flatMap(({ command }) => command.filter((word) => word.startsWith('/secrets/'))),
+      ]);
+      for (const { command } of initContainers) expect(command.at(-1)).to.equal(files['LOG_HEAD_FILE']);
       for (const path of Object.values(files))
         expect(
           volumeMounts.some(({ mountPath }) => path.startsWith(`${mountPath}/`)),
