@@ -10,6 +10,7 @@ import {
   readFileSync,
   readSync,
   renameSync,
+  rmdirSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -148,6 +149,19 @@ const assertNew = (to: string): void => {
     throw refused(`${to} already exists. Name a new one: a backup never replaces another.`);
 };
 
+/** Fills a new or empty folder. What fails leaves nothing in it. */
+const filled = async (to: string, fill: () => Promise<BackedUp> | BackedUp): Promise<BackedUp> => {
+  const isNew = !existsSync(to);
+  makeDirectory(to);
+  try {
+    return await fill();
+  } catch (error) {
+    for (const name of readdirSync(to)) rmSync(join(to, name), { recursive: true });
+    if (isNew) rmdirSync(to);
+    throw error;
+  }
+};
+
 /** Last: a folder without its list is no finished backup. */
 const finished = (
   to: string,
@@ -180,13 +194,14 @@ const withServers = async <T>(
 const backUpServers = (to: string, servers: Servers, settings: Settings): Promise<BackedUp> =>
   withServers(servers, settings, async ({ log, database }) => {
     assertNew(to);
-    makeDirectory(to);
     const { dumpRecords } = await import('../../adapters/mongodb/client/backup.js');
     const { position, event } = await log.head();
     const onlyKeys = to.endsWith('.keys');
-    const files = await dumpRecords(database, to, { onlyKeys });
-    const secrets = onlyKeys ? [] : copyAll(to, kept(settings));
-    return finished(to, [...files, ...secrets], { position: String(position), hash: event?.hash ?? null });
+    return filled(to, async () => {
+      const files = await dumpRecords(database, to, { onlyKeys });
+      const secrets = onlyKeys ? [] : copyAll(to, kept(settings));
+      return finished(to, [...files, ...secrets], { position: String(position), hash: event?.hash ?? null });
+    });
   });
 
 /** The accounts whose password was changed after a position. */
@@ -247,22 +262,15 @@ const copyFile = (from: string, to: string): void => writeWhole(to, (unnamed) =>
  * folder, which gets the secret files, too; or a name that ends in `.db`, for the events without them. The
  * copy has been read back when this returns. Throws WrongUsage, ServiceRefused.
  */
-const backUpFiles = (to: string, settings: Settings): BackedUp => {
+const backUpFiles = async (to: string, settings: Settings): Promise<BackedUp> => {
   const { dataDir } = settings;
   const source = join(dataDir, logName);
   if (!existsSync(source)) throw refused(`There is no ${source} to back up. Set DATA_DIR.`);
   assertNew(to);
   if (`${resolve(to)}${sep}`.startsWith(`${resolve(dataDir)}${sep}`))
     throw refused(`${to} is in DATA_DIR ${dataDir}, and would be lost with it. Name a place elsewhere.`);
-  if (isFile(to)) return { path: to, files: [basename(to)], ...copied(() => copyEvents(source, to)) };
-  const isNew = !existsSync(to);
-  makeDirectory(to);
-  try {
-    return backUpFolder(to, settings);
-  } catch (error) {
-    if (isNew) rmSync(to, { recursive: true });
-    throw error;
-  }
+  if (!isFile(to)) return filled(to, () => backUpFolder(to, settings));
+  return { path: to, files: [basename(to)], ...copied(() => copyEvents(source, to)) };
 };
 
 const backUpFolder = (to: string, settings: Settings): BackedUp => {

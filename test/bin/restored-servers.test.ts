@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { MongoClient, type Document } from 'mongodb';
 import { tmpdir } from 'node:os';
@@ -227,6 +228,13 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'servers that are restored 
     expect(await cli(['restore', copy])).to.include({ code: 0, error: '' });
     expect(await cli(['promote'])).to.include({ code: 0, error: '' });
     await running(allShown);
+  }).timeout(60_000);
+
+  it('leave nothing of a backup that could not be finished', async () => {
+    const copy = join(directory, 'unfinished copy');
+    expect((await cli(['backup', copy], { EVENT_KEY_FILE: directory })).code).to.not.equal(0);
+    expect(existsSync(copy)).to.equal(false);
+    expect(await cli(['backup', copy])).to.include({ code: 0, error: '' });
   }).timeout(60_000);
 
   it('are left as they are by a backup that was made beside another log', async () => {
