@@ -189,7 +189,7 @@ export const masterKeys = (
     throw new UnusableSecretFile(
       file === 'EVENT_KEY_FILE'
         ? `EVENT_KEY_FILE ${path} does not exist. Where the log holds events, restore the file from a backup: a new one would not do. Processes on servers share one, which make-secrets makes for a new log.`
-        : `${file} ${path} does not exist: the distributed deployment needs one that all its processes share.`,
+        : `${file} ${path} does not exist. Restore it from a backup. Processes on servers share one, which make-secrets makes for a new service.`,
     );
   const content =
     known ?? `${entropy.bytes(4).toString('hex')}:${entropy.bytes(masterKeyBytes).toString('base64')}\n`;
