@@ -24,9 +24,14 @@ const maxDelay = 15 * minute;
 /** Receivers that never come to rest are not waited for any longer. */
 const maxLooks = 120;
 
+const sharedLog: WeatherName = 'a shared log';
+const others = weatherNames.filter((name) => name !== sharedLog);
+
+/** Three runs out of ten share their log beside what else troubles them. */
 const drawWeather = (dice: Dice): readonly WeatherName[] => {
-  const troubles = 1 + dice.below(3);
-  return [...new Set(Array.from({ length: troubles }, () => dice.pick(weatherNames) ?? 'fair'))];
+  const troubles = Array.from({ length: 1 + dice.below(3) }, () => dice.pick(others) ?? 'fair');
+  const isShared = new Dice(dice.seed, 'log').chance(300);
+  return [...new Set([...troubles, ...(isShared ? [sharedLog] : [])])];
 };
 
 const named = (text: string): WeatherName => {

@@ -67,6 +67,30 @@ describe('the event store in memory', () => {
     ]);
   });
 
+  it('has the records of others only between its positions, and wakes a follower for nothing', async () => {
+    const store = new MemoryEventStore({ atomic: false, bytesPerEvent: 10, others: () => 2 });
+    const { signal } = new AbortController();
+    const followed = store.follow(0n, { signal })[Symbol.asyncIterator]();
+    store.passOver(3);
+    await store.append([first('a'), first('b')]);
+    store.passOver(4);
+    const all = [
+      ['card-a', 0, 60],
+      ['card-b', 0, 90],
+    ];
+    expect(await types(store)).to.deep.equal(all);
+    expect((await store.head()).position).to.equal(90n);
+    expect((await store.readLog(70n, 9)).map(({ position }) => position)).to.deep.equal([90n]);
+    expect(await store.readLog(120n, 9)).to.deep.equal([]);
+    expect((await followed.next()).value).to.have.length(2);
+    const next = followed.next();
+    store.passOver(1);
+    await store.append([first('c')]);
+    expect((await next).value).to.have.nested.property('0.position', 170n);
+    const inside = await store.readLog(59n, 9).catch(String);
+    expect(inside).to.equal('RangeError: there is no event at position 59');
+  });
+
   it('stores the writes of an append one after the other if it is not atomic', async () => {
     const store = new MemoryEventStore({ atomic: false });
     await store.append([first('b')]);

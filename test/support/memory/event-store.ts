@@ -31,6 +31,8 @@ export interface MemoryEventStoreOptions {
   readonly atomic: boolean;
   /** Positions lie this far apart, as bytes of a log do; by default they count events. */
   readonly bytesPerEvent?: number;
+  /** How many records of others come right before an event; by default none. */
+  readonly others?: () => number;
   /**
    * Decides the fate of writes, and may delay it. `writes` are stored together: all of an append if the store
    * is atomic, otherwise one by one.
@@ -50,21 +52,31 @@ export class MemoryEventStore implements EventStore {
   /** How often each stream was read, and how many events the reads returned. */
   readonly reads = new Map<StreamName, { times: number; events: number }>();
   readonly #bytesPerEvent: number;
+  readonly #others: () => number;
   readonly #onWrite: MemoryEventStoreOptions['onWrite'];
   readonly #completeClaim: MemoryEventStoreOptions['completeClaim'];
   readonly #log: LoggedEvent[] = [];
+  /** How many events of ours there are before the first record and up to each, with those of others. */
+  readonly #ours: number[] = [0];
   readonly #streams = new Map<StreamName, LoggedEvent[]>();
   readonly #wakeFollowers = new Set<() => void>();
   #away = false;
 
-  constructor({ atomic, bytesPerEvent = 1, onWrite, completeClaim }: MemoryEventStoreOptions) {
+  constructor({
+    atomic,
+    bytesPerEvent = 1,
+    others = () => 0,
+    onWrite,
+    completeClaim,
+  }: MemoryEventStoreOptions) {
     this.atomic = atomic;
     this.#bytesPerEvent = bytesPerEvent;
+    this.#others = others;
     this.#onWrite = onWrite;
     this.#completeClaim = completeClaim;
   }
 
-  /** How many events there are: the position of the last one, if positions count events. */
+  /** How many events there are: the position of the last one, if positions count events of no others. */
   get length(): number {
     return this.#log.length;
   }
@@ -82,6 +94,12 @@ export class MemoryEventStore implements EventStore {
   set away(away: boolean) {
     this.#away = away;
     if (!away) this.#wakeAll();
+  }
+
+  /** Other programs write events or links, as into an EventStoreDB that they share: no reader gets them. */
+  passOver(records: number): void {
+    for (let record = 0; record < records; record++) this.#ours.push(this.#log.length);
+    this.#wakeAll();
   }
 
   async append(
@@ -221,11 +239,12 @@ export class MemoryEventStore implements EventStore {
       const { id, type } = each;
       const { data, personal, metadata } = storedTexts(each);
       const stored: object = JSON.parse(data);
+      for (let left = this.#others(); left > 0; left--) this.#ours.push(this.#log.length);
       const event: LoggedEvent = {
         id,
         stream,
         revision: expected + 1 + index,
-        position: BigInt((this.#log.length + 1) * this.#bytesPerEvent),
+        position: BigInt(this.#ours.length * this.#bytesPerEvent),
         type,
         data:
           personal === null ? stored : Object.assign(stored, { personal: JSON.parse(personal) as unknown }),
@@ -233,19 +252,20 @@ export class MemoryEventStore implements EventStore {
       };
       held.push(event);
       this.#log.push(event);
+      this.#ours.push(this.#log.length);
     });
     return this.#head();
   }
 
   #head(): bigint {
-    return BigInt(this.#log.length * this.#bytesPerEvent);
+    return this.#log.at(-1)?.position ?? 0n;
   }
 
   /** How many events are at a position or before it. As in EventStoreDB, it can't lie inside a record. */
   #passedAt(position: bigint): number {
     if (Number(position) % this.#bytesPerEvent > 0)
-      throw new Error(`there is no event at position ${position}`);
-    return Math.floor(Number(position) / this.#bytesPerEvent);
+      throw new RangeError(`there is no event at position ${position}`);
+    return this.#ours[Number(position) / this.#bytesPerEvent] ?? this.#log.length;
   }
 
   #assertReachable() {

@@ -96,10 +96,14 @@ export class House {
     this.troubles = weather;
     this.#isOld = weather.release;
     this.#dice = new Dice(seed, 'house');
+    const others = new Dice(seed, 'others');
     this.store = new MemoryEventStore({
       atomic: embedded,
-      ...(embedded && { completeClaim: (claim) => this.idempotency.completeNow(claim) }),
+      ...(embedded
+        ? { completeClaim: (claim) => this.idempotency.completeNow(claim) }
+        : { bytesPerEvent: 137, others: () => others.below(weather.others + 1) }),
     });
+    if (!embedded && weather.others > 0) void this.#writeAsOthers(others);
     this.receivers = new Receivers(
       this.clock,
       settings.webhooks.timeout,
@@ -184,6 +188,14 @@ export class House {
   /** Any process that is alive. */
   process(dice: Dice): Process | null {
     return dice.pick(this.places.filter(({ life }) => !life.signal.aborted));
+  }
+
+  /** Other programs write into the same log at their own pace, also while the service rests. */
+  async #writeAsOthers(dice: Dice): Promise<void> {
+    while (!this.#isOver) {
+      await this.clock.sleep(dice.below(20_000));
+      this.store.passOver(1 + dice.below(40));
+    }
   }
 
   #fill(place: number): void {

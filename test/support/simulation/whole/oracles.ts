@@ -16,7 +16,7 @@ import { isActive, subscribes, webhookEndpoints } from '../../../../domain/webho
 import { allProjections } from '../../../../projections/all.js';
 import { violations } from '../invariants.js';
 import { Dice } from './dice.js';
-import { masters, settings } from './settings.js';
+import { masters, operatorToken, settings } from './settings.js';
 import type { Received } from './receivers.js';
 import type { Town } from './town.js';
 
@@ -357,6 +357,27 @@ const publications: Oracle = ({ town: { house }, log }) => {
   return next === log.length ? wrong : [...wrong, `34: ${log.length - next} events were not published`];
 };
 
+/**
+ * 23, 36. Whatever others write into the log, every process that rests says that its projections are at the
+ * head, and of no list that it may be late.
+ */
+const rest: Oracle = async ({ town }) => {
+  const wrong: string[] = [];
+  for (const process of town.house.places) {
+    const see = (path: string, token: string) =>
+      town.ask(town.beside, { method: 'GET', path, token }, process);
+    const ready = await see('/readyz', operatorToken);
+    const list = await see('/api/v1/cards', town.acme.key);
+    const parts = ready?.text.match(/"projection [^}]*/g) ?? [];
+    const behind = parts.filter((part) => !/"at the head, \d+"/.test(part));
+    if (ready?.status !== 200 || parts.length < allProjections.length || behind.length > 0)
+      wrong.push(`23: ${process.name} rests and is not ready: ${behind[0] ?? ready?.text}`);
+    if (list?.status !== 200 || list.headers.has('x-read-model-late'))
+      wrong.push(`23: ${process.name} rests, and a list of it says that it may be late`);
+  }
+  return wrong;
+};
+
 /** A name is looked up, and a connection made, between the time of an attempt and its request. */
 const maxWay = 3_000;
 
@@ -398,6 +419,7 @@ const oracles: readonly Oracle[] = [
   erasures,
   publications,
   times,
+  rest,
 ];
 
 const byDelivery = (received: readonly Received[]): ReadonlyMap<string, readonly Received[]> => {

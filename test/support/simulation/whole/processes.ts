@@ -25,6 +25,8 @@ import { watchClock } from '../../../../adapters/mongodb/client/clock-watch.js';
 import type { HttpServer } from '../../../../adapters/http/server/server.js';
 import { part, wire } from '../../../../bin/wiring/container.js';
 import { cheapPasswords } from '../../fixtures/cheap-passwords.js';
+import { measureLag } from '../../../../bin/metrics/projection-lag.js';
+import { patientParts } from '../../../../bin/wiring/projection-parts.js';
 import { EngineCalls } from '../../../../bin/metrics/engine-calls.js';
 import type { Engine } from '../../../../bin/wiring/engine.js';
 import { processesOf } from '../../../../bin/wiring/processes.js';
@@ -240,6 +242,7 @@ const engineOf = (
     fail: (error) => house.problems.push(`code: the projector of ${name} gave up: ${error.message}`),
   });
   const { raw: rawLog, tiles } = house;
+  const [partsOf, measure] = [patientParts(clock), measureLag(store, clock)];
   house.projection.tell(board, house.embedded ? 0 : 5 + dice.below(50));
   if (!house.embedded) {
     void watchHead(board, store, clock, life.signal);
@@ -302,7 +305,10 @@ const engineOf = (
     exclusively,
     assertLog: () => Promise.resolve(),
     foreignEvents: () => 0,
-    readiness: () => Promise.resolve([]),
+    readiness: async () => {
+      const status = board.current();
+      return partsOf(status, await measure(status.projections.map(({ checkpoint }) => checkpoint)));
+    },
     close: () => Promise.resolve(),
   };
 };

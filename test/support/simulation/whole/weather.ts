@@ -40,6 +40,8 @@ export interface Weather {
   readonly away: Partial<Record<Part, number>>;
   /** Whether the first processes are of the version before, and all are restarted in the middle. */
   readonly release: boolean;
+  /** How many records of others there are before an event of ours at most, where processes share a log. */
+  readonly others: number;
   /** Whether projector and relay begin to work only in the middle. */
   readonly backlog: boolean;
 }
@@ -74,6 +76,7 @@ export const fair: Weather = {
   drift: 0,
   days: 0,
   away: {},
+  others: 0,
   release: false,
   backlog: false,
 };
@@ -105,6 +108,7 @@ export const weathers = {
   'the relay away': { away: { relay: 2 } },
   'a new release': { release: true },
   'a backlog': { backlog: true },
+  'a shared log': { others: 3 },
 } as const satisfies Readonly<Record<string, Partial<Weather>>>;
 
 export type WeatherName = keyof typeof weathers;
