@@ -1,15 +1,9 @@
-import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { FileArtwork } from '../../adapters/artwork/files.js';
-import { verifyExport } from '../../adapters/log-verifier/verify.mjs';
 import { numberFrom, openForReading } from '../../adapters/sqlite/database.js';
-import { SystemClock } from '../../adapters/system/clock.js';
-import { pictureSizes } from '../../application/ports/artwork.js';
-import type { ArtworkDigest } from '../../domain/artwork.js';
-import { redAndBlue, uploadPicture } from '../support/artwork/upload.js';
+import { uploadPicture } from '../support/artwork/upload.js';
 import { aCard, built, clientOf } from '../support/http/service.js';
 import { eventually } from '../support/time/eventually.js';
 import { Visitor } from '../support/http/visitor.js';
@@ -131,52 +125,6 @@ describe('a form whose service is killed before it answers', () => {
     const [picture = ''] =
       /\/pictures\/[^"]+/.exec((await visitor.get(`/console/${org}/designs`)).text) ?? [];
     expect((await fetch(`${service.url}${picture}`)).status).to.equal(200);
-  });
-
-  it('saves no picture without its bytes, and keeps whole ones only, although uploads were broken off', async () => {
-    const store = new FileArtwork(join(dataDir, 'artwork'), new SystemClock());
-    const stored = async () => {
-      const digests: ArtworkDigest[] = [];
-      for await (const { digest } of store.list()) digests.push(digest);
-      return digests;
-    };
-    const page = `/console/${org}/designs/new`;
-    // While the picture is made; between the bytes of its two fronts or after them, while nothing names them.
-    const breaks = [
-      () => fetch(`${service.url}/healthz`),
-      (before: number) => eventually(async () => (await stored()).length > before),
-    ];
-    for (const [round, until] of breaks.entries()) {
-      const file = await redAndBlue(1600 + round);
-      const fields = { ...(await visitor.form(page, 'upload')), name: 'Broken' };
-      const before = (await stored()).length;
-      const answer = visitor.upload(page, fields, file).catch(() => null);
-      await until(before);
-      await service.end('SIGKILL');
-      await answer;
-      service = spawnService(dataDir, Number(new URL(service.url).port), [], { environment });
-      await service.ready;
-      const again = await uploadPicture(visitor, org, `After ${round}`, file);
-      expect((await visitor.submit(again, 'save', { fit: 'fit' })).status).to.equal(303);
-    }
-    for (const digest of await stored()) {
-      const [master, ...others] = await Promise.all(pictureSizes.map((size) => store.get(digest, size)));
-      expect(
-        createHash('sha256')
-          .update(master ?? '')
-          .digest('hex'),
-      ).to.equal(digest);
-      expect(others.every((each) => each !== null)).to.equal(true);
-    }
-    const saved = await recorded('DesignSaved');
-    const token = (await readFile(join(dataDir, 'operator.token'), 'utf8')).trim();
-    const [key = ''] = (await (await fetch(`${service.url}/log/key`)).text()).split('\n');
-    const response = await fetch(`${service.url}/operator/v1/exports?organization=${org}&artwork=include`, {
-      headers: { authorization: `Bearer ${token}` },
-    });
-    const { report } = verifyExport(Buffer.from(await response.arrayBuffer()), { keys: [key] });
-    expect(report.find((line) => line.includes('front'))).to.match(/: [1-9]\d* shown, 0 erased$/);
-    expect([report.at(-1), saved >= 2]).to.deep.equal(['VERIFIED', true]);
   });
 
   it('imports every line of a large file once, though the service is killed while it does', async function () {

@@ -8,6 +8,7 @@ import { FileArtwork } from '../../../adapters/artwork/files.js';
 import { ArtworkUnavailable, type Pictures } from '../../../application/ports/artwork.js';
 import { ArtworkDigest } from '../../../domain/artwork.js';
 import { artworkContract } from '../../contract/artwork.js';
+import { leftoversInFiles } from '../../support/artwork/leftovers.js';
 import { MemoryArtwork } from '../../support/memory/artwork.js';
 import { VirtualClock } from '../../support/memory/clock.js';
 
@@ -26,7 +27,7 @@ const open = async () => {
     },
     truncate: (digest: ArtworkDigest) =>
       truncate(join(place, digest.slice(0, 2), digest.slice(2), 'master.jpg'), 3),
-    leftovers: async () => (await readdir(join(place, 'unfinished'))).length,
+    leftovers: () => leftoversInFiles(place),
     close: () => rm(directory, { recursive: true, force: true }),
   };
 };

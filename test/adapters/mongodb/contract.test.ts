@@ -33,6 +33,7 @@ import { requestsContract } from '../../contract/requests.js';
 import { readModelsContract } from '../../contract/read-models.js';
 import { recordsContract } from '../../contract/records.js';
 import { Uuid } from '../../../domain/ids.js';
+import { leftoversInMongo } from '../../support/artwork/leftovers.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
 import { standingClock } from '../../support/time/standing-clock.js';
 import { RefusingMongo } from '../../support/servers/refusing-mongo.js';
@@ -201,11 +202,7 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
         const file = await database.collection('artwork.files').findOne({ filename: digest });
         await database.collection('artwork.chunks').deleteOne({ files_id: file?._id, n: 2 });
       },
-      leftovers: async () => {
-        const files = await database.collection('artwork.files').distinct('_id');
-        const chunks = database.collection('artwork.chunks').countDocuments({ files_id: { $nin: files } });
-        return (await chunks) + (await database.collection('artwork.unfinished').countDocuments({}));
-      },
+      leftovers: () => leftoversInMongo(database),
       close: end,
     };
   });

@@ -15,6 +15,16 @@ export const redAndBlue = async (width = 1575, height = 2175): Promise<Blob> => 
   ]);
 };
 
+/** A picture of one grey: another one for each number up to 255. */
+export const plainPicture = async (number: number): Promise<Blob> => {
+  const background = { r: number, g: number, b: number };
+  return new Blob([
+    await sharp({ create: { width: 800, height: 1100, channels: 3, background } })
+      .png()
+      .toBuffer(),
+  ]);
+};
+
 /** Uploads a picture for a design, and returns the address of the page that shows it on the card. */
 export const uploadPicture = (visitor: Visitor, org: string, name = 'Ours', file?: Blob) =>
   upload(visitor, `/console/${org}/designs/new`, { name }, file);

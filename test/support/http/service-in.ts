@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
+import type { Clock } from '../../../application/ports/system.js';
 import { readSettings } from '../../../bin/settings/settings.js';
 import { explain } from '../../../bin/wiring/exit.js';
 import { startService, type Service } from '../../../bin/wiring/service.js';
@@ -9,11 +10,12 @@ import { startService, type Service } from '../../../bin/wiring/service.js';
 export const serviceIn = async (
   directory: string,
   more: Readonly<Record<string, string>> = {},
+  clock: Clock = new SystemClock(),
 ): Promise<Service> => {
   const service = await startService({
     settings: readSettings({ PORT: '0', DATA_DIR: directory, DEMO: 'off', ...more }),
     role: 'all',
-    clock: new SystemClock(),
+    clock,
     entropy: new SystemEntropy(),
     log: pino({ level: 'silent' }),
     fail: (error) => {

@@ -1,7 +1,7 @@
 /**
  * Files whose tests take five seconds of a processor or more, below `test` and without `.test.ts`: they start
  * and kill processes, break servers, cut the power, open pages in a browser, simulate, or make clients. These
- * 67 take longer than all others together. (`npm test -- --times` shows what each file takes.)
+ * 68 take longer than all others together. (`npm test -- --times` shows what each file takes.)
  */
 export const longFiles: readonly string[] = [
   'adapters/artwork/picture-maker',
@@ -29,6 +29,7 @@ export const longFiles: readonly string[] = [
   'bin/serve',
   'bin/settings/secret-files',
   'clients/page',
+  'crash/artwork',
   'crash/clocks',
   'crash/console',
   'crash/disk',
