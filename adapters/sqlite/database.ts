@@ -48,15 +48,35 @@ export const resultCode = {
   ioError: 10,
   corrupt: 11,
   full: 13,
+  cannotOpen: 14,
   constraint: 19,
   mismatch: 20,
   notADatabase: 26,
   ioErrorWrite: 10 | (3 << 8),
 } as const;
 
-/** The extended result code of an error of SQLite, or null for any other error. */
-export const errcodeOf = (error: unknown): number | null =>
-  error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode : null;
+/** SQLite's texts for result codes. */
+const codeOfText: readonly (readonly [RegExp, number])[] = [
+  [/^no such table/, resultCode.error],
+  [/^database is locked$/, resultCode.busy],
+  [/^attempt to write a readonly database$/, resultCode.readonly],
+  [/^disk I\/O error$/, resultCode.ioError],
+  [/^database disk image is malformed$/, resultCode.corrupt],
+  [/^database or disk is full$/, resultCode.full],
+  [/^unable to open database file$/, resultCode.cannotOpen],
+  [/^file is not a database$/, resultCode.notADatabase],
+];
+
+/**
+ * The result code of an error of SQLite, extended where it is known, or null for any other error. Errors of
+ * `.all()` and `.iterate()` have only a text. (docs/engines.md#sqlite)
+ */
+export const errcodeOf = (error: unknown): number | null => {
+  if (!(error instanceof Error)) return null;
+  if ('errcode' in error && typeof error.errcode === 'number') return error.errcode;
+  if (!('code' in error) || error.code !== 'ERR_SQLITE_ERROR') return null;
+  return codeOfText.find(([text]) => text.test(error.message))?.[1] ?? null;
+};
 
 const isOneOf = (errcode: number | null, primaryCodes: readonly number[]): boolean =>
   errcode !== null && primaryCodes.includes(errcode & 0xff);

@@ -1,9 +1,13 @@
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
+import { errcodeOf, resultCode, type Database } from '../../../adapters/sqlite/database.js';
 import { noStream, type EventStore } from '../../../application/ports/event-store.js';
 import { derivedUuid, streamName, type Instant } from '../../../domain/ids.js';
 import { eventStoreContract } from '../../contract/event-store.js';
 import { sealEvents } from '../../support/fixtures/seal-events.js';
-import { openNew } from './setup.js';
+import { inNewDirectory, openNew } from './setup.js';
 
 eventStoreContract('SQLite', async () => {
   const file = await openNew();
@@ -84,4 +88,50 @@ describe('the SQLite log', () => {
       await close();
     }
   });
+});
+
+describe('an error of SQLite', () => {
+  const overwrite = (path: string, at: number): void => {
+    const file = openSync(path, 'r+');
+    writeSync(file, Buffer.alloc(4_096, 7), 0, 4_096, at);
+    closeSync(file);
+  };
+  const failures: Readonly<Record<string, readonly [number, (database: Database, path: string) => void]>> = {
+    'a missing table': [resultCode.error, (database) => database.exec('drop table notes')],
+    'a file that another one locks': [
+      resultCode.busy,
+      (_, path) => new DatabaseSync(path).exec('begin immediate'),
+    ],
+    'a read-only file': [resultCode.readonly, (database) => database.exec('pragma query_only = on')],
+    'damaged pages': [resultCode.corrupt, (_, path) => overwrite(path, 4_096)],
+    'a full disk': [resultCode.full, (database) => database.exec('pragma max_page_count = 1')],
+    'a file that is no database': [resultCode.notADatabase, (_, path) => overwrite(path, 0)],
+  };
+  for (const [what, [code, spoil]] of Object.entries(failures))
+    it(`has the same result code from every call, for ${what}`, () =>
+      inNewDirectory(async (directory) => {
+        const path = join(directory, 'notes.db');
+        const made = new DatabaseSync(path);
+        made.exec('create table notes (text text)');
+        made.close();
+        const database = new DatabaseSync(path);
+        const statement = database.prepare('insert into notes values (zeroblob(100000)) returning text');
+        spoil(database, path);
+        const calls = [
+          () => statement.run(),
+          () => statement.get(),
+          () => statement.all(),
+          () => [...statement.iterate()],
+        ];
+        const codes = calls.map((call) => {
+          try {
+            call();
+            return 'no error';
+          } catch (error) {
+            return errcodeOf(error);
+          }
+        });
+        expect(codes).to.deep.equal(calls.map(() => code));
+        database.close();
+      }));
 });

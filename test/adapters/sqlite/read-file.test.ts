@@ -201,6 +201,41 @@ describe('the file of the read models', () => {
       }
     }));
 
+  it('is made again if it loses a table, or pages, that queries have read', () =>
+    inDirectory((directory) =>
+      opened(directory, async (events, file) => {
+        const path = join(directory, 'read.db');
+        for (let number = 0; number < 60; number++)
+          await write(events, `n${number}`, 0, { org: 'o', text: 'x'.repeat(2_000) });
+        const readAll = async () => {
+          for (let number = 0; number < 60; number++)
+            if ((await queries(file).get(notes, `n${number}`)) === null) return false;
+          return true;
+        };
+        const changed = (sql: string): void => {
+          const database = new DatabaseSync(path);
+          database.exec(`${sql}; pragma wal_checkpoint(truncate)`);
+          database.close();
+        };
+        const spoils = [
+          () => changed('drop table notes_v1_g1'),
+          () => {
+            changed('vacuum');
+            const pages = statSync(path).size / 4_096;
+            const whole = readFileSync(path);
+            writeFileSync(path, whole.fill(7, Math.floor(pages / 3) * 4_096, Math.floor(pages / 2) * 4_096));
+          },
+        ];
+        for (const spoil of spoils) {
+          await eventually(() => readAll().catch(() => false));
+          spoil();
+          const error: unknown = await readAll().catch((refusal: unknown) => refusal);
+          expect(error).to.be.instanceOf(ReadModelsUnavailable);
+        }
+        await eventually(() => readAll().catch(() => false));
+      }),
+    ));
+
   it('rebuilds a projection while it serves queries, and refuses an unknown name', () =>
     inDirectory((directory) =>
       opened(directory, async (events, file) => {

@@ -61,6 +61,15 @@ const flipByte = async (path: string, text: string): Promise<void> => {
   await file.close();
 };
 
+/** Overwrites the page that holds the text. */
+const spoilPage = async (path: string, text: string): Promise<void> => {
+  const offset = (await readFile(path)).indexOf(text);
+  if (offset < 0) throw new Error(`${text} is not in the file`);
+  const file = await open(path, 'r+');
+  await file.write(Buffer.alloc(4_096, 7), 0, 4_096, offset - (offset % 4_096));
+  await file.close();
+};
+
 /** The error that the start throws, or null. */
 const startError = async (directory: string): Promise<unknown> => {
   let refused: unknown = null;
@@ -136,6 +145,12 @@ describe('the check of the log', () => {
     inNewDirectory(async (directory) => {
       await flipByte(await written(directory), 'the text of 23');
       expectDamageAt(await startError(directory), 23n);
+    }));
+
+  it('refuses the start if a page in the middle of the file was overwritten', () =>
+    inNewDirectory(async (directory) => {
+      await spoilPage(await written(directory), 'the text of 12');
+      expect(await startError(directory)).to.be.instanceOf(DamagedLog);
     }));
 
   it('finds every flipped byte in the name of a stream, in rows and in the index', () =>
@@ -235,6 +250,22 @@ describe('the check of the log', () => {
         (error: unknown) => expect(error).to.have.property('name', 'EventStoreUnavailable'),
       );
       expect(file.damage[0]).to.include({ name: 'DamagedLog', position: 2n });
+      await file.close();
+    }));
+
+  it('reports a damaged page that is read while the service runs, by events or as they are stored', () =>
+    inNewDirectory(async (directory) => {
+      const path = await written(directory);
+      tamper(path, notarizedUpTo(30));
+      await spoilPage(path, 'the text of 12');
+      const file = await openDirectory(directory, { isNotarized: false });
+      const errorOf = (read: Promise<unknown>) => read.catch((error: unknown) => error);
+      expect(await errorOf(file.eventStore.readLog(0n, 30))).to.have.property(
+        'name',
+        'EventStoreUnavailable',
+      );
+      expect(file.damage[0]).to.be.instanceOf(DamagedLog);
+      expect(await errorOf(file.raw.readStored(0n, 30))).to.be.instanceOf(DamagedLog);
       await file.close();
     }));
 });
