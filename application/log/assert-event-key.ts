@@ -1,8 +1,8 @@
 import { FinalError } from '../../domain/errors.js';
-import { MissingEventKey, type EventMacs } from '../../domain/event-mac.js';
+import type { EventMacs } from '../../domain/event-mac.js';
 import type { EventStore } from '../ports/event-store.js';
 import type { RawLog } from '../ports/raw-log.js';
-import { eventChecker } from './checked-leaves.js';
+import { eventChecker, ForeignMac } from './checked-leaves.js';
 import { DamagedLog } from './damaged-log.js';
 
 /** Events that are written with another key look forged to every process that has the right one. */
@@ -27,12 +27,14 @@ export const assertEventKey = async (
   if (position === 0n) return;
   const before = await log.positionBefore({ position });
   const from = before === 0n ? before : await log.positionBefore({ position: before });
+  let isForeign = false;
   for (const event of (await raw.readStored(from, 2)).toReversed())
     try {
       await eventChecker(raw, macs)([event], 1);
       return;
     } catch (error) {
-      if (error instanceof MissingEventKey || !(error instanceof DamagedLog)) throw error;
+      if (!(error instanceof DamagedLog)) throw error;
+      isForeign ||= error instanceof ForeignMac;
     }
-  throw new WrongEventKey();
+  if (isForeign) throw new WrongEventKey();
 };

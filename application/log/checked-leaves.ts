@@ -20,6 +20,9 @@ interface ReadMetadata {
   readonly hash?: unknown;
 }
 
+/** The MAC of an event names a key that we have, and is not its own. */
+export class ForeignMac extends DamagedLog {}
+
 const parsed = (metadata: string): ReadMetadata | null => {
   try {
     return JSON.parse(metadata) as ReadMetadata;
@@ -52,8 +55,9 @@ const assertOurs = (
   const isRight = mac !== null && macs.verifies(hash, mac, isNew);
   if (isRight === null) throw new MissingEventKey(macKeyId(mac ?? ''), `${name} at position ${position}`);
   if (isRight) return;
-  const fault = mac === null ? 'has no MAC' : 'has a MAC that is not its own';
-  throw new DamagedLog(position, `${name} ${fault}: the service did not write it`);
+  const [Fault, fault] =
+    mac === null ? [DamagedLog, 'has no MAC'] : [ForeignMac, 'has a MAC that is not its own'];
+  throw new Fault(position, `${name} ${fault}: the service did not write it`);
 };
 
 const rememberedStreams = 50_000;

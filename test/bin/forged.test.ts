@@ -61,13 +61,27 @@ describe('a log in files whose events carry MACs', function () {
       return body['tree_size'] === Number(body['position']);
     });
   };
+  const replace = (changed: readonly StoredEvent[]): void => {
+    const file = logFile(directory);
+    file.replace(changed);
+    file.close();
+  };
   const append = (mac: (hash: string) => string | undefined): StoredEvent => {
     const { stored: more } = minted(events, mac);
-    const file = logFile(directory);
-    file.replace([...events, more]);
-    file.close();
+    replace([...events, more]);
     return more;
   };
+  const damageOf = (running: Service): Promise<string> =>
+    eventually(async () => {
+      const { parts } = (await (await fetch(`${running.baseUrl}/readyz`)).json()) as {
+        readonly parts: readonly {
+          readonly name: string;
+          readonly ready: boolean;
+          readonly detail: string;
+        }[];
+      };
+      return parts.find(({ name, ready }) => name === 'log' && !ready)?.detail ?? null;
+    });
   const refusal = async (more: Readonly<Record<string, string>> = {}) =>
     explain(await start(directory, more).catch((error: unknown) => error));
   const keyFile = () => join(directory, 'event.key');
@@ -100,19 +114,12 @@ describe('a log in files whose events carry MACs', function () {
       expect(metadata).to.match(new RegExp(`,"hash":"[0-9a-f]{64}","mac":"${id}:[\\w-]{43}"}$`));
   });
 
-  it('is damaged if 1,000 credits were appended without the key: not signed, named, and nothing is exported', async () => {
-    const { stream, revision, position } = append(() => undefined);
+  it('is damaged if 1,000 credits were appended twice without the key: not signed, named, and nothing is exported', async () => {
+    const { stored: forged } = minted(events, () => undefined);
+    const { stream, revision, position } = forged;
+    replace([...events, forged, minted([...events, forged], () => undefined).stored]);
     const running = await start(directory, { LOG_ON_DAMAGE: 'report' });
-    const detail = await eventually(async () => {
-      const { parts } = (await (await fetch(`${running.baseUrl}/readyz`)).json()) as {
-        readonly parts: readonly {
-          readonly name: string;
-          readonly ready: boolean;
-          readonly detail: string;
-        }[];
-      };
-      return parts.find(({ name, ready }) => name === 'log' && !ready)?.detail ?? null;
-    });
+    const detail = await damageOf(running);
     expect(detail).to.include(
       `damaged at position ${position}: ${stream}@${revision} has no MAC: the service did not write it`,
     );
@@ -124,6 +131,15 @@ describe('a log in files whose events carry MACs', function () {
       1,
       true,
     ]);
+  });
+
+  it('is damaged, and opened by report, if its two newest events were changed: the key is not to blame', async () => {
+    const changed = events.map((event, at) =>
+      at < events.length - 2 ? event : { ...event, data: `${event.data} ` },
+    );
+    replace(changed);
+    const running = await start(directory, { LOG_ON_DAMAGE: 'report' });
+    expect(await damageOf(running)).to.include('its hash does not match its content');
   });
 
   it('ends the service with exit code 1 if the MAC of another event was moved there', async () => {
@@ -162,10 +178,8 @@ describe('a log in files whose events carry MACs', function () {
     if (first === undefined) throw new Error('there are events');
     const lost = eventMacs([{ id: 'lost', key: Buffer.alloc(32, 8) }]);
     const { hash } = JSON.parse(first.metadata) as { readonly hash: string };
-    const file = logFile(directory);
     const metadata = first.metadata.replace(/"mac":".*"/, `"mac":"${lost.sign(hash)}"`);
-    file.replace(events.with(0, { ...first, metadata }));
-    file.close();
+    replace(events.with(0, { ...first, metadata }));
     await start(directory);
     const [error] = await eventually(() => (failures.length > 0 ? failures : null));
     expect(explain(error).code).to.equal(78);
