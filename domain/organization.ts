@@ -60,10 +60,14 @@ export type Organization =
 
 export type CreatedOrganization = Extract<Organization, { status: 'created' }>;
 
-const changed = (state: CreatedOrganization, id: Uuid, change: Partial<SavedDesign>): Organization => ({
-  ...state,
-  designs: state.designs.map((design) => (design.id === id ? { ...design, ...change } : design)),
-});
+/** Copies no more than it must: an organization has many designs, and many changes of them. */
+const changed = (state: CreatedOrganization, id: Uuid, change: Partial<SavedDesign>): Organization => {
+  const at = state.designs.findIndex((design) => design.id === id);
+  const design = state.designs[at];
+  return design === undefined
+    ? state
+    : { ...state, designs: state.designs.with(at, { ...design, ...change }) };
+};
 
 const evolve = (state: Organization, event: OrganizationEvent): Organization => {
   if (event.type === 'OrganizationCreated')

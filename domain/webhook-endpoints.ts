@@ -85,12 +85,13 @@ const changed = (
   state: WebhookEndpoints,
   id: Uuid,
   change: (endpoint: Endpoint) => Partial<Endpoint>,
-): WebhookEndpoints => ({
-  ...state,
-  endpoints: state.endpoints.map((endpoint) =>
-    endpoint.id === id ? { ...endpoint, version: endpoint.version + 1, ...change(endpoint) } : endpoint,
-  ),
-});
+): WebhookEndpoints => {
+  const at = state.endpoints.findIndex((endpoint) => endpoint.id === id);
+  const endpoint = state.endpoints[at];
+  if (endpoint === undefined) return state;
+  const next = { ...endpoint, version: endpoint.version + 1, ...change(endpoint) };
+  return { ...state, endpoints: state.endpoints.with(at, next) };
+};
 
 const evolve = (state: WebhookEndpoints, event: WebhookEvent): WebhookEndpoints => {
   switch (event.type) {

@@ -36,20 +36,28 @@ export interface OrganizationDocument {
   readonly archived: readonly DesignDocument[];
 }
 
+const isInUse = ({ archived, withdrawn }: DesignDocument): boolean => !archived && withdrawn === null;
+
+/** With the design at its place among the others, newest first. */
+const withDesign = (others: readonly DesignDocument[], design: DesignDocument): readonly DesignDocument[] => {
+  const older = others.findIndex(({ place }) => place < design.place);
+  return older === -1 ? [...others, design] : others.toSpliced(older, 0, design);
+};
+
+/** Copies no more than it must: an organization has many designs, and many changes of them. */
 const changed = (
   document: OrganizationDocument,
   id: string,
   change: (design: DesignDocument) => Partial<DesignDocument>,
 ): OrganizationDocument => {
-  const all = [...document.designs, ...document.archived]
-    .map((design) => (design.id === id ? { ...design, ...change(design) } : design))
-    .sort((a, b) => b.place - a.place);
-  const isInUse = ({ archived, withdrawn }: DesignDocument) => !archived && withdrawn === null;
-  return {
-    ...document,
-    designs: all.filter(isInUse),
-    archived: all.filter((design) => !isInUse(design)),
-  };
+  const list = document.designs.some((design) => design.id === id) ? 'designs' : 'archived';
+  const at = document[list].findIndex((design) => design.id === id);
+  const design = document[list][at];
+  if (design === undefined) return document;
+  const next = { ...design, ...change(design) };
+  const to = isInUse(next) ? 'designs' : 'archived';
+  if (to === list) return { ...document, [list]: document[list].with(at, next) };
+  return { ...document, [list]: document[list].toSpliced(at, 1), [to]: withDesign(document[to], next) };
 };
 
 /**

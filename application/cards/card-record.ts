@@ -33,7 +33,7 @@ const readRecord = async (deps: RecordDeps, code: CardCode, moment: Moment | nul
   const { events, erasedAt } = await recordOf(deps, code, moment);
   const history = events.map((stored) => ({ stored, event: parseEvent(card, stored) }));
   const { order, message } = requireCard(history.map(({ event }) => event).reduce(card.evolve, card.initial));
-  const [document, last] = [foldCard(events), events.at(-1)];
+  const [document, last] = [await foldCard(events), events.at(-1)];
   if (document === null || last === undefined) throw noSuchCard();
   return { order, message, document, erasedAt, history, asOf: asOf(last) };
 };

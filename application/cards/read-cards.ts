@@ -30,7 +30,7 @@ export const codeFrom = (text: string): CardCode => {
 };
 
 /** The document that a card's events amount to; null if they make no card. */
-export const foldCard = (events: readonly RecordedEvent[]): CardDocument | null =>
+export const foldCard = (events: readonly RecordedEvent[]): Promise<CardDocument | null> =>
   foldDocument(cards, events);
 
 /**

@@ -7,7 +7,7 @@ import { assertChained } from '../log/chained.js';
 import type { EventStore } from '../ports/event-store.js';
 import { pagesOf, type ReadModels } from '../ports/read-models.js';
 import { mapLimited } from '../timing/limit-concurrency.js';
-import { nextTurn } from '../timing/next-turn.js';
+import { turnAlone } from '../timing/next-turn.js';
 import { streamPages } from '../writing/stream-pages.js';
 import { foldDocument } from '../projecting/up-to-date.js';
 
@@ -131,7 +131,7 @@ export interface Past<Thing> {
 }
 
 /**
- * The events of a short stream at a moment (null: now), and when their personal data was erased after it;
+ * The events of a stream at a moment (null: now), and when their personal data was erased after it;
  * null if it wasn't. The stream is read to its end: what is erased stays so at every moment. Throws as
  * `pagesAt`.
  */
@@ -140,8 +140,11 @@ export const recordAt = async (
   stream: StreamName,
   moment: Moment | null,
 ): Promise<{ readonly events: readonly RecordedEvent[]; readonly erasedAt: Instant | null }> => {
-  const all = await store.readStream(stream, 0);
-  assertChained(null, all);
+  const all: RecordedEvent[] = [];
+  for await (const page of streamPages(store, stream, 0)) {
+    assertChained(all.at(-1) ?? null, page);
+    all.push(...page);
+  }
   const end = moment === null ? -1 : all.findIndex((event) => !isBy(moment, event));
   if (end === -1) return { events: all, erasedAt: null };
   const isErasure = ({ type }: RecordedEvent): boolean => erasures.has(type);
@@ -159,7 +162,7 @@ export const documentAt = async <Document>(
 ): Promise<Past<Document> | null> => {
   const { events, erasedAt } = await recordAt(store, stream, moment);
   const last = events.at(-1);
-  const document = foldDocument(projection, events);
+  const document = await foldDocument(projection, events);
   if (last === undefined || document === null) return null;
   return { was: erasedAt === null ? document : { ...document, erasedAt }, asOf: asOf(last) };
 };
@@ -184,9 +187,9 @@ export const listAt = async <Document>(
   const query = { org, limit: pageSize, before };
   const wasThere = ({ created }: { readonly created: bigint }): boolean =>
     moment.position === null || created <= moment.position;
-  for await (const rows of pagesOf(readModels, projection, query, nextTurn)) {
+  for await (const rows of pagesOf(readModels, projection, query, turnAlone)) {
     const pasts = await mapLimited(atOnce, rows.filter(wasThere), async ({ key }) => {
-      await nextTurn();
+      await turnAlone();
       return documentAt(store, projection, streamName(projection.category, key), moment);
     });
     found.push(...pasts.filter((past) => past !== null).filter(({ was }) => isListed(was)));

@@ -10,6 +10,7 @@ import {
   type OrganizationDocument,
 } from '../../projections/organizations.js';
 import { documentAt, type Moment, type Past } from '../history/as-of.js';
+import { wholeStream } from '../writing/stream-pages.js';
 import type { Streams } from '../writing/streams.js';
 import { foldDocument, upToDate, type ReadDeps } from '../projecting/up-to-date.js';
 
@@ -24,7 +25,7 @@ export const readAccount = async (
 ): Promise<OrganizationDocument> => {
   const read = async () => (await readModels.get(organizations, org))?.document ?? null;
   const document = await upToDate(readYourWrites, read, async () =>
-    foldDocument(organizations, await store.readStream(organizationStream(org), 0)),
+    foldDocument(organizations, await wholeStream(store, organizationStream(org))),
   );
   if (document === null)
     throw new DomainError(

@@ -2,6 +2,7 @@ import type { RecordedEvent } from '../../domain/events.js';
 import type { Projection } from '../../projections/projection.js';
 import { EventStoreUnavailable, type EventStore } from '../ports/event-store.js';
 import type { ReadModels } from '../ports/read-models.js';
+import { turnAlone } from '../timing/next-turn.js';
 import type { ReadYourWrites } from './read-your-writes.js';
 
 /** For reads that fall back to streams. */
@@ -35,14 +36,20 @@ export const upToDate = async <T>(
   }
 };
 
+/** So few are folded at once: others have their turn before the next ones. */
+const foldedAtOnce = 200;
+
 /**
  * Folds a stream's events with a projection that keeps one document per stream; null if there is no document.
  */
-export const foldDocument = <Document>(
+export const foldDocument = async <Document>(
   projection: Projection<Document>,
   events: readonly RecordedEvent[],
-): Document | null =>
-  events.reduce<Document | null>(
-    (document, event) => projection.evolve(document, { ...event, position: event.position ?? 0n }),
-    null,
-  );
+): Promise<Document | null> => {
+  let document: Document | null = null;
+  for (const [at, event] of events.entries()) {
+    if (at > 0 && at % foldedAtOnce === 0) await turnAlone();
+    document = projection.evolve(document, { ...event, position: event.position ?? 0n });
+  }
+  return document;
+};

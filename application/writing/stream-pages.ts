@@ -2,7 +2,8 @@ import type { RecordedEvent } from '../../domain/events.js';
 import type { StreamName } from '../../domain/ids.js';
 import type { EventStore } from '../ports/event-store.js';
 
-const pageSize = 500;
+/** So few are checked, opened and folded at once. */
+const pageSize = 200;
 
 /** A stream's events between two revisions, a page at a time, for streams that grow without end. */
 export async function* streamPages(
@@ -20,6 +21,16 @@ export async function* streamPages(
     from = (page.at(-1)?.revision ?? from) + 1;
   }
 }
+
+/** All events of a stream, read a page at a time. */
+export const wholeStream = async (
+  store: Pick<EventStore, 'readStream'>,
+  stream: StreamName,
+): Promise<readonly RecordedEvent[]> => {
+  const events: RecordedEvent[] = [];
+  for await (const page of streamPages(store, stream, 0)) events.push(...page);
+  return events;
+};
 
 const logPage = 1_000;
 

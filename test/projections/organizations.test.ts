@@ -26,9 +26,9 @@ describe('the designs of an organization', () => {
   });
   const ids = (list: readonly { readonly id: string }[] = []) => list.map(({ id }) => id);
 
-  it('stand in the order in which they were saved, newest first, whatever the clocks say', () => {
+  it('stand in the order in which they were saved, newest first, whatever the clocks say', async () => {
     const three = [saved('one'), saved('two'), saved('three')];
-    const renamed = folded(...three, { type: 'DesignRenamed', data: { id: 'two', name: '2' } });
+    const renamed = await folded(...three, { type: 'DesignRenamed', data: { id: 'two', name: '2' } });
     expect(ids(renamed?.designs)).to.deep.equal(['three', 'two', 'one']);
     const two = { id: 'two', reason: 'Not theirs' };
     const withdrawn = [
@@ -37,9 +37,9 @@ describe('the designs of an organization', () => {
       { type: 'DesignWithdrawn', data: two },
       saved('four'),
     ];
-    expect(ids(folded(...withdrawn)?.designs)).to.deep.equal(['four', 'three']);
-    expect(ids(folded(...withdrawn)?.archived)).to.deep.equal(['two', 'one']);
-    const back = folded(...withdrawn, { type: 'DesignReinstated', data: { id: 'two' } });
+    expect(ids((await folded(...withdrawn))?.designs)).to.deep.equal(['four', 'three']);
+    expect(ids((await folded(...withdrawn))?.archived)).to.deep.equal(['two', 'one']);
+    const back = await folded(...withdrawn, { type: 'DesignReinstated', data: { id: 'two' } });
     expect(ids(back?.designs)).to.deep.equal(['four', 'three', 'two']);
   });
 });

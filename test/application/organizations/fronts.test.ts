@@ -48,8 +48,8 @@ const start = async () => {
     if (events.length === 0) return [];
     const document =
       projection === organizations
-        ? foldDocument(organizations, events)
-        : foldDocument(collectionCards, events);
+        ? await foldDocument(organizations, events)
+        : await foldDocument(collectionCards, events);
     return [{ key: stream, created: 1n, position: 1n, document: document as Document }];
   };
   const readYourWrites = { beforeRead: () => Promise.resolve(), rowsMayBeLate: () => late.is };

@@ -45,7 +45,7 @@ const start = async (credits = 500) => {
     const position = events.at(-1)?.position;
     return position === undefined
       ? null
-      : { key: org, created: 1n, position, document: foldDocument(projected, events) as Document };
+      : { key: org, created: 1n, position, document: (await foldDocument(projected, events)) as Document };
   };
   const process = (of: World): World => ({
     ...of,
