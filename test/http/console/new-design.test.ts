@@ -111,6 +111,29 @@ describe('a new design in the console', () => {
       expect((await fetched(wrong)).status, wrong).to.equal(404);
   });
 
+  it('is one of 60 on a page, which waits for none of their pictures', async () => {
+    const other = await service.tenant({ designs: false });
+    const someone = await memberOf(service, other.org, 'owner');
+    const path = `/operator/v1/organizations/${other.org}/designs`;
+    for (let at = 0; at < 60; at++) await built(service.operator(path, { body: { name: `Old ${at}` } }));
+    const noise = { type: 'gaussian', mean: 128, sigma: 60 } as const;
+    const busy = { width: 800, height: 1100, channels: 3, background: '#808080', noise } as const;
+    const file = new Blob([await sharp({ create: busy }).jpeg().toBuffer()]);
+    await someone.submit(await uploadPicture(someone, other.org, 'Busy', file), 'save', { fit: 'fill' });
+    const { text } = await someone.get(`/console/${other.org}/designs`);
+    const [own = '', collection = ''] = text.split('<h2 id="collection">');
+    expect(own.match(/class="cover[ "]/g)).to.have.length(60);
+    expect(own)
+      .to.match(/href="[^"]*before=[^"]*"/)
+      .and.not.include('Old 0<');
+    const images = text.match(/<img[^>]*>/g) ?? [];
+    expect(images.length).to.be.greaterThan(collection.split('<img').length - 1);
+    for (const image of images) expect(image).to.match(/width="240" height="336" loading="lazy"/);
+    const [thumbnail] = picturesIn(own);
+    expect(thumbnail).to.match(/thumbnail\.webp$/);
+    expect((await fetched(thumbnail)).bytes.length).to.be.below(64_000);
+  });
+
   it('tells what is wrong with a picture, and what to do', async () => {
     const small = await uploadPicture(owner, tenant.org, 'Small', await redAndBlue(900, 1100));
     const { text } = await owner.get(small);
