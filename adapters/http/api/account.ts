@@ -33,7 +33,7 @@ const creditBalance = z
   })
   .meta({ id: 'CreditBalance', description: 'The credits that are left.' });
 const previewUrl = shownText(
-  'The address of a picture of the front, as WebP: all that have it can see the picture. Null if there is none.',
+  'The address of a picture of the front, as WebP: all that have it can see the picture until it is erased, also of a design that is archived or withdrawn. Null if there is none.',
   `https://cards.example/pictures/${'0f'.repeat(32)}/preview.webp`,
 )
   .meta({ format: 'uri' })

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import sharp from 'sharp';
 import { pictureLimit } from '../../../application/organizations/fronts.js';
-import { redAndBlue, uploadPicture } from '../../support/artwork/upload.js';
+import { plainPicture, redAndBlue, uploadPicture } from '../../support/artwork/upload.js';
 import {
   aCard,
   built,
@@ -58,6 +58,17 @@ describe('a new design in the console', () => {
     const digest = /\/pictures\/(\w+)\//.exec(fit ?? '')?.[1] ?? 'none';
     expect(designs.text).to.include(`<img class="cover" src="/pictures/${digest}/thumbnail.webp"`);
     expect((await tenant.api('/api/v1/designs')).rows.map(({ name }) => name)).to.include('Our front');
+  });
+
+  it('shows its picture at its address also when it is withdrawn', async () => {
+    const page = await uploadPicture(owner, tenant.org, 'Not theirs', await plainPicture(90));
+    await owner.submit(page, 'save', { fit: 'fill' });
+    const shown = (await tenant.api('/api/v1/designs')).rows.find(({ name }) => name === 'Not theirs');
+    const path = `/operator/v1/organizations/${tenant.org}/designs/${String(shown?.['id'])}/withdraw`;
+    await built(service.operator(path, { body: { reason: 'It is not theirs.' } }));
+    expect((await fetch(String(shown?.['preview_url']))).status).to.equal(200);
+    const { text } = await owner.get(`/console/${tenant.org}/designs`);
+    expect(text).to.include('It is not theirs.').and.include('Erase the picture');
   });
 
   it('is archived when its picture is erased', async () => {
