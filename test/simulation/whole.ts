@@ -24,14 +24,14 @@ const maxDelay = 15 * minute;
 /** Receivers that never come to rest are not waited for any longer. */
 const maxLooks = 120;
 
-const sharedLog: WeatherName = 'a shared log';
-const others = weatherNames.filter((name) => name !== sharedLog);
+/** Drawn beside other troubles, out of a thousand runs: a seed has the same of these as ever. */
+const beside: Partial<Record<WeatherName, number>> = { 'a shared log': 300, 'a slow return': 40 };
 
-/** Three runs out of ten share their log beside what else troubles them. */
 const drawWeather = (dice: Dice): readonly WeatherName[] => {
+  const others = weatherNames.filter((name) => beside[name] === undefined);
   const troubles = Array.from({ length: 1 + dice.below(3) }, () => dice.pick(others) ?? 'fair');
-  const isShared = new Dice(dice.seed, 'log').chance(300);
-  return [...new Set([...troubles, ...(isShared ? [sharedLog] : [])])];
+  const more = weatherNames.filter((name) => new Dice(dice.seed, name).chance(beside[name] ?? 0));
+  return [...new Set([...troubles, ...more])];
 };
 
 const named = (text: string): WeatherName => {

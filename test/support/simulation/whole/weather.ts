@@ -109,6 +109,7 @@ export const weathers = {
   'a new release': { release: true },
   'a backlog': { backlog: true },
   'a shared log': { others: 3 },
+  'a slow return': { away: { projector: 3 }, slowest: 400 },
 } as const satisfies Readonly<Record<string, Partial<Weather>>>;
 
 export type WeatherName = keyof typeof weathers;
