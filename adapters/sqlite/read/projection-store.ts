@@ -69,6 +69,10 @@ interface BuildPlace {
 
 const tableAt = (place: BuildPlace): string => tableOf(place, place.version, place.generation);
 
+/** The condition for builds that no projector feeds after a start, and that no erasure reaches. */
+const fedByNone = `state = 'retired' or (state = 'building' and exists (select 1 from builds as other
+  where other.state = 'active' and other.name = builds.name and other.version = builds.version and other.shape = builds.shape))`;
+
 /** Projecting waits while this many documents are removed. */
 const removedAtOnce = 500;
 
@@ -94,7 +98,7 @@ interface OpenBuild {
 export interface SqliteProjectionStoreOptions {
   /** read.db. Made if it is missing. It holds nothing that can't be made again. */
   readonly path: string;
-  /** A new file has replaced a damaged one: readers must open it again. */
+  /** A new file has replaced a damaged one: readers must open it again, and projecting begins again. */
   readonly onReplaced?: () => void;
   /** Given in a worker thread: all work on the file is done inside the gate. */
   readonly inGate?: InsideGate;
@@ -113,7 +117,17 @@ export class SqliteProjectionStore implements ProjectionStore {
   constructor(private readonly options: SqliteProjectionStoreOptions) {
     this.#inGate = options.inGate ?? ((work) => work());
     this.#database = this.#inGate(() => openOrReplace(options.path));
-    this.#guard(() => this.#places("state = 'retired'").forEach((place) => this.#drop(place)));
+    this.#guard(() => this.#places(fedByNone).forEach((place) => this.#drop(place)));
+  }
+
+  /** Drops the builds of projections other than these. */
+  keep(projections: readonly Projection<unknown>[]): void {
+    const names = JSON.stringify(projections.map(({ name }) => name));
+    this.#guard(() =>
+      this.#places('name not in (select value from json_each(?))', names).forEach((place) =>
+        this.#drop(place),
+      ),
+    );
   }
 
   async active(projection: Projection<unknown>): Promise<BuildState> {
@@ -151,10 +165,8 @@ export class SqliteProjectionStore implements ProjectionStore {
           .prepare("update builds set state = 'active' where name = ? and version = ? and generation = ?")
           .run(name, version, generation);
         this.#database
-          .prepare(
-            "update builds set state = 'retired' where name = ? and (version < ? or (version = ? and generation < ?))",
-          )
-          .run(name, version, version, generation);
+          .prepare("update builds set state = 'retired' where name = ? and (version <> ? or generation < ?)")
+          .run(name, version, generation);
       });
     });
   }
@@ -201,27 +213,30 @@ export class SqliteProjectionStore implements ProjectionStore {
     );
     for (const [table, place] of retired) {
       if (!this.#retired.has(table)) continue;
-      const some = `delete from ${table} where created in (select created from ${table} limit ${removedAtOnce})`;
-      while (this.#guard(() => this.#database.prepare(some).run().changes) > 0) await nextTurn();
-      this.#guard(() => this.#drop(place));
+      while (this.#guard(() => this.#removeSome(place))) await nextTurn();
     }
     this.#retired = new Set(retired.keys());
     this.#guard(() => emptyWriteAheadLog(this.#database));
   }
 
-  /** Deletes the file and begins a new one. */
+  /** Deletes the file and begins a new one. If that fails, the next use begins it. */
   replace(): void {
     this.#inGate(() => {
-      this.#database.close();
+      if (this.#database.isOpen) this.#database.close();
       this.#builds = new Map();
       this.#checkpoints = new Map();
       removeDatabase(this.options.path);
-      this.#database = openFile(this.options.path);
+      this.#openNew();
     });
+  }
+
+  #openNew(): void {
+    this.#database = openFile(this.options.path);
     this.options.onReplaced?.();
   }
 
   close(): void {
+    if (!this.#database.isOpen) return;
     // Prepared statements keep the file open for a while, so closing alone would not empty the write-ahead
     // log. (docs/engines.md#sqlite)
     this.#guard(() => emptyWriteAheadLog(this.#database));
@@ -231,7 +246,10 @@ export class SqliteProjectionStore implements ProjectionStore {
   /** Replaces the file if it is damaged. Throws ReadModelsUnavailable for any error of SQLite. */
   #guard<Result>(work: () => Result): Result {
     try {
-      return this.#inGate(work);
+      return this.#inGate(() => {
+        if (!this.#database.isOpen) this.#openNew();
+        return work();
+      });
     } catch (error) {
       if (isDamaged(error)) this.replace();
       else if (errcodeOf(error) === null) throw error;
@@ -288,6 +306,17 @@ export class SqliteProjectionStore implements ProjectionStore {
       .prepare(`select name, version, generation from builds where ${condition}`)
       .all(...values);
     return places;
+  }
+
+  /** Removes some documents of a retired build, or the build if it is empty. False once it is gone. */
+  #removeSome(place: BuildPlace): boolean {
+    const { name, version, generation } = place;
+    const same = "state = 'retired' and name = ? and version = ? and generation = ?";
+    if (this.#places(same, name, version, generation).length === 0) return false;
+    const table = tableAt(place);
+    const some = `delete from ${table} where created in (select created from ${table} limit ${removedAtOnce})`;
+    if (this.#database.prepare(some).run().changes === 0) this.#drop(place);
+    return true;
   }
 
   #drop(place: BuildPlace): void {

@@ -29,8 +29,8 @@ export type ToProjector =
 export type FromProjector =
   | { readonly kind: 'status'; readonly status: ProjectorStatus }
   | { readonly kind: 'moved'; readonly position: bigint }
-  /** A new file has replaced a damaged one. */
-  | { readonly kind: 'replaced' }
+  /** Another file may be in the place of the one that readers have open. */
+  | { readonly kind: 'reopen' }
   | { readonly kind: 'damagedLog'; readonly position: bigint; readonly reason: string }
   /** A FinalError. */
   | { readonly kind: 'failed'; readonly message: string };
@@ -61,11 +61,18 @@ export const serveProjector = async ({
   });
   const personalKeys = openPersonalKeys(keys.path, { readOnly: true, inGate: insideGate(shared.gate) });
   const opening = { store: personalKeys, masters: keysOfThread(keys.masters), clock, entropy };
+  let restart = (): void => undefined;
   const store = new SqliteProjectionStore({
     path,
     inGate: insideGate(shared.gate),
-    onReplaced: () => send({ kind: 'replaced' }),
+    onReplaced: () => {
+      send({ kind: 'reopen' });
+      restart();
+    },
   });
+  store.keep(projections);
+  // This thread, or one before it that died, may have replaced the file unnoticed.
+  send({ kind: 'reopen' });
   const projector = new Projector({
     projections,
     log: openedLog(log.reader, keyRing(opening), clock),
@@ -77,12 +84,11 @@ export const serveProjector = async ({
     },
     fail: ({ message }) => send({ kind: 'failed', message }),
   });
+  restart = () => projector.restart();
   port.on('message', (message: ToProjector) => {
     if (message.kind === 'stop') stop.abort();
-    else if (message.kind === 'replace') {
-      store.replace();
-      projector.restart();
-    } else void projector.rebuild(message.name);
+    else if (message.kind === 'replace') store.replace();
+    else void projector.rebuild(message.name);
   });
   try {
     await Promise.all([

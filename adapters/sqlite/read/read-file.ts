@@ -156,7 +156,7 @@ export class ReadFile {
         this.readModels.refresh();
         this.#board.status(message.status);
         return this.#begin();
-      case 'replaced':
+      case 'reopen':
         return this.readModels.reopen();
       case 'damagedLog':
         return this.#endWith(new DamagedLog(message.position, message.reason), this.options.onDamage);

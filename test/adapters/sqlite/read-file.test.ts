@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { FinalError } from '../../../domain/errors.js';
+import { numberFrom, type Database } from '../../../adapters/sqlite/database.js';
 import { CheckpointPastHead } from '../../../adapters/sqlite/errors.js';
 import { openEventsFile, type EventsFile } from '../../../adapters/sqlite/log/events-file.js';
 import { SqliteProjectionStore } from '../../../adapters/sqlite/read/projection-store.js';
@@ -71,6 +72,16 @@ const opened = async (
     }
   } finally {
     await events.close();
+  }
+};
+
+/** Works on read.db without the service. */
+const onReadFile = <Result>(directory: string, work: (database: Database) => Result): Result => {
+  const database = new DatabaseSync(join(directory, 'read.db'), { timeout: 1_000 });
+  try {
+    return work(database);
+  } finally {
+    database.close();
   }
 };
 
@@ -189,9 +200,7 @@ describe('the file of the read models', () => {
         await caughtUp(events, file);
       });
       for (const [at, table] of ['notes_v1_g1', 'counts_v1_g1', 'builds'].entries()) {
-        const database = new DatabaseSync(join(directory, 'read.db'));
-        database.exec(`drop table ${table}`);
-        database.close();
+        onReadFile(directory, (database) => database.exec(`drop table ${table}`));
         await opened(directory, async (events, file) => {
           await eventually(async () => (await textsOf(file, 'a').catch(() => null))?.length === at + 1);
           await write(events, 'a', at + 1, { text: String(at + 1) });
@@ -212,11 +221,8 @@ describe('the file of the read models', () => {
             if ((await queries(file).get(notes, `n${number}`)) === null) return false;
           return true;
         };
-        const changed = (sql: string): void => {
-          const database = new DatabaseSync(path);
-          database.exec(`${sql}; pragma wal_checkpoint(truncate)`);
-          database.close();
-        };
+        const changed = (sql: string): void =>
+          onReadFile(directory, (database) => database.exec(`${sql}; pragma wal_checkpoint(truncate)`));
         const spoils = [
           () => changed('drop table notes_v1_g1'),
           () => {
@@ -233,6 +239,43 @@ describe('the file of the read models', () => {
           expect(error).to.be.instanceOf(ReadModelsUnavailable);
         }
         await eventually(() => readAll().catch(() => false));
+      }),
+    ));
+
+  it('is made again if it is found damaged while no thread runs', () => {
+    const program = `
+      import { parentPort } from 'node:worker_threads';
+      parentPort.on('message', ({ kind }) => { if (kind === 'rebuild') throw new Error('this thread dies'); });
+      await import(${JSON.stringify(new URL('../../support/fixtures/notes-thread.js', import.meta.url))});`;
+    return inDirectory((directory) =>
+      opened(
+        directory,
+        async (events, file) => {
+          await write(events, 'a', 0, { org: 'o', text: '1' });
+          expect(await textsOf(file, 'a')).to.deep.equal(['1']);
+          await file.rebuild('notes');
+          await eventually(() => file.status().down === 'this thread dies');
+          onReadFile(directory, (database) => database.exec("update notes_v1_g1 set document = 'damaged'"));
+          const error: unknown = await file.readModels.get(notes, 'a').catch((refusal: unknown) => refusal);
+          expect(error).to.be.instanceOf(ReadModelsUnavailable);
+          await eventually(async () => (await textsOf(file, 'a').catch(() => null))?.[0] === '1');
+        },
+        new URL(`data:text/javascript,${encodeURIComponent(program)}`),
+      ),
+    );
+  });
+
+  it('is projected again without a new event if its tidying finds damage', () =>
+    inDirectory((directory) =>
+      opened(directory, async (events, file) => {
+        await write(events, 'a', 0, { org: 'o', text: '1' });
+        await caughtUp(events, file);
+        onReadFile(directory, (database) => database.exec('drop table builds'));
+        const projected = "select count(*) from builds where state = 'active' and checkpoint = 1";
+        await eventually(
+          () => onReadFile(directory, (database) => numberFrom(database.prepare(projected))) === 2,
+        );
+        expect(await textsOf(file, 'a')).to.deep.equal(['1']);
       }),
     ));
 

@@ -1,5 +1,6 @@
+import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { VirtualClock } from '../../support/memory/clock.js';
@@ -7,7 +8,7 @@ import { SqliteProjectionStore } from '../../../adapters/sqlite/read/projection-
 import { SqliteReadModels } from '../../../adapters/sqlite/read/read-models.js';
 import { projectionStoreContract } from '../../contract/projection-store.js';
 import { readModelsContract, saveAll } from '../../contract/read-models.js';
-import { notes, storedNote } from '../../support/fixtures/notes.js';
+import { counts, notes, storedNote } from '../../support/fixtures/notes.js';
 
 const open = async () => {
   const directory = mkdtempSync(join(tmpdir(), 'read-models-'));
@@ -17,6 +18,7 @@ const open = async () => {
   const readModels = new SqliteReadModels({ path, clock });
   return {
     directory,
+    path,
     store,
     readModels,
     later: () => clock.advance(5_000),
@@ -44,6 +46,71 @@ describe('the read models in SQLite', () => {
       for (const again of await read()) expect(again).to.equal(first);
       await saveAll(store, notes, [storedNote('a', 3, { org: 'o', text: 'second' }, 4)]);
       for (const changed of await read()) expect(changed).not.to.equal(first);
+    } finally {
+      await close();
+    }
+  });
+});
+
+describe('the file of the projection store in SQLite', () => {
+  const tables = (path: string): readonly unknown[] => {
+    const database = new DatabaseSync(path);
+    const names = "select name from sqlite_master where type = 'table' and name <> 'builds' order by name";
+    const rows = database.prepare(names).all();
+    database.close();
+    return rows.map(({ name }) => name);
+  };
+
+  it('stays as it is if a rebuild drops the build that is being removed', async () => {
+    const { store, path, close } = await open();
+    try {
+      const documents = Array.from({ length: 1_200 }, (_, at) => storedNote(`n${at}`, at + 1, { org: 'o' }));
+      await saveAll(store, notes, documents);
+      await store.active(counts);
+      await store.activate(notes, (await store.startBuild(notes)).generation);
+      await store.tidy();
+      const tidied = store.tidy();
+      await store.startBuild(notes);
+      await tidied;
+      expect(tables(path)).to.deep.equal(['counts_v1_g1', 'notes_v1_g2', 'notes_v1_g3']);
+    } finally {
+      await close();
+    }
+  });
+
+  it('holds no build after a start that nothing feeds', async () => {
+    const { store, path, close } = await open();
+    try {
+      await saveAll(store, notes, [storedNote('a', 1, { org: 'o' })]);
+      await store.active(counts);
+      await store.startBuild(notes);
+      const later = { ...notes, version: 2 };
+      await store.active(later);
+      store.close();
+      const next = new SqliteProjectionStore({ path });
+      expect(tables(path)).to.deep.equal(['counts_v1_g1', 'notes_v1_g1', 'notes_v2_g3']);
+      await next.activate(notes, (await next.active(notes)).generation);
+      next.keep([notes]);
+      for (const _ of [1, 2]) await next.tidy();
+      expect(tables(path)).to.deep.equal(['notes_v1_g1']);
+      next.close();
+    } finally {
+      await close();
+    }
+  });
+
+  it('is begun again by the next use if it could not be made', async () => {
+    const { store, path, directory, close } = await open();
+    try {
+      await saveAll(store, notes, [storedNote('a', 1, { org: 'o' })]);
+      const database = new DatabaseSync(path);
+      database.exec('drop table builds');
+      database.close();
+      rmSync(directory, { recursive: true });
+      for (const _ of [1, 2])
+        expect(await store.active(notes).catch((error: unknown) => error)).to.be.an('error');
+      mkdirSync(directory);
+      expect(await store.active(notes)).to.deep.equal({ generation: 1, checkpoint: 0n });
     } finally {
       await close();
     }
