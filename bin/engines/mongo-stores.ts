@@ -192,6 +192,7 @@ export const openMongoStores = (options: EngineOptions, url: string, raw: EventS
       database,
       clock,
       rebuild: (name: string) => projector.rebuild(name),
+      areSeveral: () => releases.areSeveral(),
       onError,
     };
     signal.addEventListener('abort', () => void (feeding.isHere = false), { once: true });

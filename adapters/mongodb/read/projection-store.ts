@@ -109,7 +109,12 @@ class MongoProjectionStore implements ProjectionStore {
     const now = this.#clock.now();
     const all = await builds(this.#database);
     const rows = await all.find({}).toArray();
-    const own = rows.filter((row) => projections.some((projection) => isBuildOf(projection, row)));
+    const { release } = this.#fence();
+    const own = rows.filter(
+      (row) =>
+        projections.some((projection) => isBuildOf(projection, row)) &&
+        (row.state !== 'building' || row.epochs?.[release] !== undefined),
+    );
     await all.updateMany({ _id: { $in: own.map(({ _id }) => _id) } }, { $set: { fedAt: now } });
     for (const row of rows) {
       const endedAt = row.retiredAt ?? (own.includes(row) ? now : row.fedAt);
@@ -129,7 +134,7 @@ class MongoProjectionStore implements ProjectionStore {
       const begun = await this.#begin(projection, rows, 'building');
       if (begun === null) continue;
       for (const row of rows)
-        if (row.state === 'building' && isBuildOf(projection, row) && !this.#isOfLater(row))
+        if (row.state === 'building' && isBuildOf(projection, row) && this.#isOfEarlier(row))
           await this.#remove(row);
       return begun;
     }
@@ -177,10 +182,10 @@ class MongoProjectionStore implements ProjectionStore {
     );
   }
 
-  /** Whether a later projector has begun it. */
-  #isOfLater({ epochs }: BuildRow): boolean {
+  /** Whether this projector or earlier ones of its release have written it, and none of another release. */
+  #isOfEarlier({ epochs = {} }: BuildRow): boolean {
     const { epoch, release } = this.#fence();
-    return (epochs?.[release] ?? epoch) > epoch;
+    return Object.entries(epochs).every(([by, last]) => by === release && last <= epoch);
   }
 
   #fence() {

@@ -23,6 +23,8 @@ export interface RebuildRequestsOptions {
   readonly clock: Clock;
   /** Starts a rebuild, and resolves once it is active; null if there is no projection of that name. */
   readonly rebuild: (name: string) => Promise<void> | null;
+  /** Whether another release may have projections that this one lacks. */
+  readonly areSeveral: () => boolean;
   readonly onError: (error: unknown) => void;
 }
 
@@ -33,7 +35,7 @@ const pollInterval: Milliseconds = 1_000;
  * become active: if this projector dies before, the next one starts the rebuild again. Never rejects.
  */
 export const followRebuildRequests = async (
-  { database, clock, rebuild, onError }: RebuildRequestsOptions,
+  { database, clock, rebuild, areSeveral, onError }: RebuildRequestsOptions,
   signal: AbortSignal,
 ): Promise<void> => {
   const underWay = new Map<string, { readonly request: string; isDone: boolean }>();
@@ -49,7 +51,7 @@ export const followRebuildRequests = async (
       }
       const rebuilding = rebuild(_id);
       if (rebuilding === null) {
-        await requests.deleteOne({ _id: { $eq: _id } });
+        if (!areSeveral()) await requests.deleteOne({ _id: { $eq: _id } });
         continue;
       }
       const asked = { request, isDone: false };

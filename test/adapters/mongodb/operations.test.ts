@@ -18,9 +18,14 @@ import { DeliveriesUnavailable } from '../../../application/ports/deliveries.js'
 import type { DeliveryId } from '../../../application/ports/delivery-log.js';
 import { HookCallsUnavailable } from '../../../application/ports/hook-calls.js';
 import { IdempotencyUnavailable, type KeyClaim } from '../../../application/ports/idempotency-store.js';
-import { ReadModelsUnavailable, type ProjectionStore } from '../../../application/ports/read-models.js';
+import {
+  ReadModelsUnavailable,
+  type BuildState,
+  type ProjectionStore,
+} from '../../../application/ports/read-models.js';
 import { CommandId, Instant, OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { WebhookUrl } from '../../../domain/webhook-url.js';
+import { standingClock } from '../../support/time/standing-clock.js';
 import { eventually } from '../../support/time/eventually.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
 import { notes, storedNote } from '../../support/fixtures/notes.js';
@@ -417,6 +422,31 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
         expect([...(await database.collectionNames('documents_notes_v'))].toSorted()).to.deep.equal(
           [...ofOthers, `documents_notes_v1_g${build.generation}`].toSorted(),
         );
+      }),
+    );
+
+    it(
+      'are rebuilt beside the rebuild of another release, which goes an hour after it was fed last',
+      using(async (database) => {
+        const passing = standingClock(0);
+        const [mine, other] = ['mine', 'other'].map((release) =>
+          mongoProjectionStore({ database, clock: passing, release }),
+        );
+        if (mine === undefined || other === undefined) throw new Error('two stores were made');
+        await mine.active(notes);
+        const save = (store: ProjectionStore, { generation }: BuildState) =>
+          store.save([{ projection: notes, generation, documents: [], checkpoint: 1n }]);
+        const builds = [await mine.startBuild(notes), await other.startBuild(notes)] as const;
+        await save(mine, builds[0]);
+        await save(other, builds[1]);
+        const again = await mine.startBuild(notes);
+        await fails(ReadModelsUnavailable, save(mine, builds[0]));
+        await save(other, builds[1]);
+        await save(mine, again);
+        passing.set(hour);
+        await mine.keep([notes]);
+        await fails(ReadModelsUnavailable, save(other, builds[1]));
+        await save(mine, again);
       }),
     );
 

@@ -15,7 +15,8 @@ describeWithEngines(['MONGODB_URL'], 'a request for a rebuild in MongoDB', (url)
   const following = async (
     of: (
       database: MongoDatabase,
-    ) => Pick<RebuildRequestsOptions, 'rebuild'> & { readonly database?: MongoDatabase },
+    ) => Pick<RebuildRequestsOptions, 'rebuild'> &
+      Partial<Pick<RebuildRequestsOptions, 'database' | 'areSeveral'>>,
     run: (database: MongoDatabase, left: () => Promise<number>) => Promise<void>,
   ): Promise<void> => {
     const { database, end } = freshDatabase(url);
@@ -23,7 +24,8 @@ describeWithEngines(['MONGODB_URL'], 'a request for a rebuild in MongoDB', (url)
     const onError = (error: unknown): never => {
       throw error;
     };
-    const options = { database, clock: new SystemClock(), onError, ...of(database) };
+    const areSeveral = () => false;
+    const options = { database, clock: new SystemClock(), areSeveral, onError, ...of(database) };
     const ended = followRebuildRequests(options, stop.signal);
     try {
       await run(database, () => database.collection('rebuild_requests').countDocuments({}));
@@ -92,6 +94,25 @@ describeWithEngines(['MONGODB_URL'], 'a request for a rebuild in MongoDB', (url)
       };
       await ask(1);
       await ask(2);
+    });
+  });
+
+  it('for a projection that this release lacks is taken off the list only while there is no other release', async () => {
+    let isAlone = false;
+    let asked = 0;
+    const of = () => ({
+      rebuild: () => {
+        asked += 1;
+        return null;
+      },
+      areSeveral: () => !isAlone,
+    });
+    await following(of, async (database, left) => {
+      await requestRebuild(database, 'notes');
+      await eventually(() => asked > 1);
+      expect(await left()).to.equal(1);
+      isAlone = true;
+      await eventually(async () => (await left()) === 0);
     });
   });
 });
