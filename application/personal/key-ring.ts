@@ -39,6 +39,8 @@ export interface KeyRing {
   load(ids: readonly string[]): Promise<void>;
   /** A key that was loaded; null if it is destroyed or lost. */
   keyOf(id: string): Buffer | null;
+  /** Whether a key that was loaded is one of those that were given up. */
+  isGivenUp(id: string): boolean;
   /**
    * Caches, in memory alone, the data that was sealed with a key: this process reads it next, more than once.
    */
@@ -188,6 +190,7 @@ const slotIn = (keys: Buffer, slot: number): Buffer => keys.subarray(slot * keyB
 interface OpenedBlock {
   /** Null: lost. */
   readonly keys: Buffer | null;
+  readonly isGivenUp: boolean;
   readonly at: Milliseconds;
 }
 
@@ -203,8 +206,8 @@ export const keyRing = (options: KeyRingOptions): KeyRing => {
   let failure: { readonly error: unknown; readonly at: Milliseconds } | null = null;
   let index: Promise<Buffer> | null = null;
 
-  const keep = (number: number, keys: Buffer | null): void =>
-    void opened.set(number, { keys, at: clock.monotonic() });
+  const keep = (number: number, keys: Buffer | null, isGivenUp = false): void =>
+    void opened.set(number, { keys, isGivenUp, at: clock.monotonic() });
 
   const admission = async (): Promise<void> => {
     if (admitted !== null)
@@ -305,7 +308,7 @@ export const keyRing = (options: KeyRingOptions): KeyRing => {
     if (numbers.some((number) => !found.has(number) && opened.peek(number)?.keys !== null)) await onMissing();
     for (const number of numbers) {
       const block = found.get(number);
-      keep(number, block === undefined ? null : unwrap(masters, block));
+      keep(number, block === undefined ? null : unwrap(masters, block), block?.wrappedBy === givenUp);
     }
   };
 
@@ -347,6 +350,7 @@ export const keyRing = (options: KeyRingOptions): KeyRing => {
       const key = slotIn(keys, place.slot);
       return key.equals(destroyed) ? null : key;
     },
+    isGivenUp: (id) => opened.peek(blockOf(id) ?? 0)?.isGivenUp === true,
     note: (id, sealed) => {
       noted.set(id, sealed);
       const oldest = noted.size > maxNoted ? noted.keys().next() : null;
@@ -386,6 +390,7 @@ export const noKeys: KeyRing = {
   fill: async () => withoutKeys(),
   load: () => Promise.resolve(),
   keyOf: () => null,
+  isGivenUp: () => false,
   note: () => undefined,
   noted: () => null,
   check: () => Promise.resolve(),

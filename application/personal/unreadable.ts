@@ -13,8 +13,8 @@ const maxRemembered = 10_000;
 const maxWaiting = 1_000;
 
 /**
- * Counts the events that can't be read although no erasure covers them, each once, and reports the first of
- * each block of keys.
+ * Counts the events that can't be read although no erasure covers them and their keys were not given up, each
+ * once, and reports the first of each block of keys.
  */
 export class Unreadable {
   /** Events that were counted, and blocks that were reported. */
@@ -25,6 +25,7 @@ export class Unreadable {
 
   constructor(
     private readonly store: Pick<EventStore, 'readStream'>,
+    private readonly keys: Pick<KeyRing, 'load' | 'isGivenUp'>,
     private readonly tell: OnUnopened,
   ) {}
 
@@ -43,6 +44,9 @@ export class Unreadable {
     this.#isLooking = true;
     for (let event = this.#waiting.shift(); event !== undefined; event = this.#waiting.shift())
       try {
+        const keyId = event.metadata.keyId ?? '';
+        await this.keys.load([keyId]);
+        if (this.keys.isGivenUp(keyId)) continue;
         const later = await this.store.readStream(event.stream, event.revision + 1);
         if (!later.some(({ type }) => erasures.has(type))) this.#found(event);
       } catch {

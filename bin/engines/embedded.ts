@@ -112,7 +112,7 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
   if (masters === null) throw new TypeError('one process opens personal data');
   const keys = await orClose(openOwnKeys(events.eventStore, masters, options, onUnwritten), events);
   const personalKeys = keyRing({ store: keys, masters, clock, entropy });
-  const unreadable = watchUnreadable(events.eventStore, log);
+  const unreadable = watchUnreadable(events.eventStore, personalKeys, log);
   const reading = openReadFile({
     directory: dataDir,
     log: events.shared,

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { KeyRing } from '../../application/personal/key-ring.js';
 import { Unreadable } from '../../application/personal/unreadable.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import type { OtherLog } from '../../application/log/same-log.js';
@@ -16,8 +17,8 @@ export const otherLogSaid =
     );
 
 /** Counts events that can't be read, and reports them once for each block of keys. */
-export const watchUnreadable = (store: EventStore, log: Logger): Unreadable =>
-  new Unreadable(store, ({ stream, revision, metadata: { org, keyId } }) =>
+export const watchUnreadable = (store: EventStore, keys: KeyRing, log: Logger): Unreadable =>
+  new Unreadable(store, keys, ({ stream, revision, metadata: { org, keyId } }) =>
     log.error(
       { stream, revision, org, key: keyId },
       "an event can't be read, and no erasure covers it: its key of personal data is lost or damaged",

@@ -97,7 +97,7 @@ export const openMongoStores = (options: EngineOptions, url: string, raw: EventS
     return keyRing({ store: personalKeyStore, admitted, onMissing, masters: known, clock, entropy });
   };
   const personalKeys = masters === null ? noKeys : ringWith(masters);
-  const unreadable = watchUnreadable(raw, log);
+  const unreadable = watchUnreadable(raw, personalKeys, log);
   // Without master keys, nothing is to be read.
   const opener = masters === null ? personalKeys : { ...personalKeys, unopened: unreadable.note };
   const store = openedEvents(raw, opener, clock);

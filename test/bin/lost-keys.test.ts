@@ -54,7 +54,9 @@ describe('events whose keys were lost and given up', () => {
     // The next process begins a block of keys of its own.
     service = await serviceIn(directory);
     kept = (await send('kept')).id;
+    await operator()(`${office}/do-not-mail`, { body: { email: 'grace@example.com' } });
     await service.stop();
+    await loseKeyOf(directory, 'do-not-mail');
     change(join(directory, 'keys.db'), 'delete from blocks where number in (select number from first)');
     await giveUpKeysOf(readSettings({ DATA_DIR: directory }), 'Ada');
     await withoutReadModels(directory);
@@ -108,18 +110,18 @@ describe('events whose keys were lost and given up', () => {
     expect([saved.status, saved.body['name']]).to.deep.equal([200, 'Ada King']);
   });
 
-  it('are counted in personal_unreadable_total, each once', async () => {
+  it('are not counted in personal_unreadable_total, but one whose key was lost alone is, once', async () => {
     const total = async () => {
       const { text } = await operator()('/metrics');
       return Number(/^personal_unreadable_total (\d+)$/m.exec(text)?.[1]);
     };
-    // Two cards' letters and the first details of a contact are gone with their block, and one address.
-    expect(await eventually(async () => (await total()) >= 3 && (await total()))).to.equal(3);
+    // The keys are compared in the order of the log: that of Grace's address comes last.
+    expect(await eventually(async () => (await total()) >= 1 && (await total()))).to.equal(1);
   });
 
   it('leave the do-not-mail list readable', async () => {
     const { status, rows } = await operator()(`/operator/v1/organizations/${tenant.org}/do-not-mail`);
-    expect([status, rows.map(({ email }) => email)]).to.deep.equal([200, [null]]);
+    expect([status, rows.map(({ email }) => email)]).to.deep.equal([200, [null, null]]);
   });
 });
 
@@ -176,13 +178,15 @@ describe('keys that are lost one by one', () => {
   }).timeout(60_000);
 });
 
-/** Destroys the key of the first event of the stream whose name begins so. */
+/** Destroys the key of the last sealed event of the streams whose names begin so. */
 const loseKeyOf = async (directory: string, stream: string): Promise<void> => {
   const file = openLogFile(join(directory, 'events.db'));
   const events = await file.log.readStored(0n, 10_000);
   file.close();
-  const metadata = events.find((event) => event.stream.startsWith(stream))?.metadata ?? '{}';
-  const { keyId } = JSON.parse(metadata) as { readonly keyId?: string };
+  const keyId = events
+    .filter((event) => event.stream.startsWith(stream))
+    .flatMap(({ metadata }) => (JSON.parse(metadata) as { readonly keyId?: string | null }).keyId ?? [])
+    .at(-1);
   if (keyId === undefined) throw new Error(`${stream} has no key`);
   const [clock, entropy] = [new SystemClock(), new SystemEntropy()];
   const masters = masterKeys(join(directory, 'personal.key'), entropy, false, 'PERSONAL_KEY_FILE');

@@ -255,7 +255,7 @@ const engineOf = (
     personalKeys,
     eventMacs: macs,
     personalKeyStore,
-    unreadable: new Unreadable(store, ({ stream, revision }) =>
+    unreadable: new Unreadable(store, personalKeys, ({ stream, revision }) =>
       house.problems.push(`code: ${stream}@${revision} can not be read`),
     ),
     idempotency,
