@@ -27,8 +27,11 @@ const Upload = z.object({
 });
 export type Upload = z.infer<typeof Upload> & { readonly id: string };
 
-/** Why a row is refused, without what it quotes: an erasure doesn't find it among reasons that are kept. */
-export const reasonOf = (refusal: Refusal): string => refusalLine(refusal).replaceAll(/, not `[^`]*`/g, '');
+/**
+ * Why a row is refused, without what it quotes, which may hold backticks: an erasure doesn't find it among
+ * reasons that are kept.
+ */
+export const reasonOf = (refusal: Refusal): string => refusalLine(refusal).replace(/, not `.*`(?=[.:])/s, '');
 
 /** A row without a contact, and why it has none. */
 const BadRow = z.object({ line: z.int(), problem: z.string() });

@@ -295,17 +295,39 @@ describe('an import of contacts', () => {
     const { world, deps, begin, uploadOf, copyOf } = await start();
     const born = { external_id: 'c-1', name: 'Ann', birthday: '1987-05-06' };
     const wrong = { external_id: 'c-2', name: 'Boudicca', birthday: '1986-13-41' };
+    const quoting = {
+      external_id: 'c-4',
+      name: 'Di',
+      address: { ...address, state: 'Ada`s `flat`. 12 Elm' },
+    };
+    const abroad = {
+      external_id: 'c-5',
+      name: 'Ed',
+      address: { ...address, country: 'Zoë`s: `Verulamium`' },
+    };
     const shifted = { external_id: 'c-3', name: 'Cy', address: { ...address, state: 'Camulodunum 12' } };
     const id = await begin([
       { line: 2, bytes: 2, externalId: 'c-1', contact: born },
       { line: 3, bytes: 3, externalId: 'c-2', contact: wrong },
       { line: 4, bytes: 4, externalId: 'c-3', contact: shifted },
+      { line: 5, bytes: 5, externalId: 'c-4', contact: quoting },
+      { line: 6, bytes: 6, externalId: 'c-5', contact: abroad },
     ]);
     const upload = await uploadOf(id);
     const kept = JSON.stringify(await deps.importRecords.listOf('import-part', upload));
     expect(kept).to.include('invalid_');
-    expect(kept).to.include('The state must be');
-    for (const word of ['c-1', 'Ann', '05-06', '1986', 'Boudicca', 'Camulodunum'])
+    expect(kept).to.include('The state must be').and.include('The country must be US: cards');
+    for (const word of [
+      'c-1',
+      'Ann',
+      '05-06',
+      '1986',
+      'Boudicca',
+      'Camulodunum',
+      'Elm',
+      'flat',
+      'Verulamium',
+    ])
       expect(kept).to.not.include(word);
     const copy = await copyOf(upload);
     expect(JSON.stringify(await copy()))
