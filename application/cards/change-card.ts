@@ -102,7 +102,7 @@ const change = async (
   });
 };
 
-/** A refusal tells the card's state, too. */
+/** A refusal tells the card's state, too: reads show it then, unless nothing says when. */
 const decideOn = async (
   deps: ChangeCardDeps,
   at: Loaded<Card>,
@@ -111,7 +111,7 @@ const decideOn = async (
   try {
     return decide(at.state);
   } catch (error) {
-    await untilShown(deps, at);
+    await untilShown(deps, at).catch(() => undefined);
     throw error;
   }
 };

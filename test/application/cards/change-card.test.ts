@@ -1,6 +1,9 @@
 import { expect } from 'chai';
 import { cancelCard, changeCard, releaseCard } from '../../../application/cards/change-card.js';
 import { sendCard } from '../../../application/cards/send-card.js';
+import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
+import { storeWith } from '../../../application/writing/store-with.js';
+import { Streams } from '../../../application/writing/streams.js';
 import type { CardCode } from '../../../domain/card-code.js';
 import { cardStream, hold, release, type Card, type CardEvent } from '../../../domain/card.js';
 import { ledgerStream } from '../../../domain/credits.js';
@@ -13,6 +16,7 @@ import {
   sendRequest,
   type World,
 } from '../../support/fixtures/world.js';
+import { unsealed } from '../../support/fixtures/seal-events.js';
 import { drive } from '../../support/simulation/drive.js';
 import { openWorkIn } from '../../support/simulation/processes.js';
 
@@ -107,4 +111,22 @@ describe('an answer from a state that another request wrote', () => {
       expect(waited).to.have.length(1);
       expect(waited[0] !== undefined && waited[0] >= (last?.position ?? 0n)).to.equal(true);
     });
+
+  it('is the refusal, even if the head of the log can’t be read; what changes nothing is not answered then', async () => {
+    const world = await makeWorld({ atomic: false, credits: 5 });
+    const { code } = await sendCard(world, sendRequest(world));
+    await cancelCard(world, { code, org }, world.command());
+    const away = storeWith(world.store, {
+      readStream: async (...read) =>
+        (await world.store.readStream(...read)).map((event) => ({ ...event, position: null })),
+      head: () => Promise.reject(new EventStoreUnavailable('the head is away')),
+    });
+    const without = { ...world, store: away, streams: new Streams(away, unsealed) };
+    const late = changeCard(without, { code, org }, world.command(), hold('it is late'));
+    const again = cancelCard(without, { code, org }, world.command());
+    const errors = await Promise.all(
+      [late, again].map((answer) => answer.catch((error: unknown) => (error as Error).name)),
+    );
+    expect(errors).to.deep.equal(['DomainError', 'EventStoreUnavailable']);
+  });
 });
