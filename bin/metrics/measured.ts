@@ -8,14 +8,21 @@ const scrapeTtl: Milliseconds = 500;
 /** How long a scrape waits for something that is measured for it. */
 const scrapeTimeout: Milliseconds = 500;
 
+interface Measuring {
+  /** The age from which a measurement that took so long is made again. */
+  readonly pause?: (took: Milliseconds) => Milliseconds;
+  /** The last result is returned while the next takes long. */
+  readonly keepsLast?: boolean;
+}
+
 /**
- * Measures on demand, if the last measurement is old enough: `pause` returns the age for the time that a
- * measurement took. Returns the last result; null before the first, and after a failure.
+ * Measures on demand, if the last measurement is old enough. Returns the last result; null before the first,
+ * after a failure, and while the next takes long.
  */
 export const measured = <Found>(
   clock: Clock,
   measure: () => Promise<Found>,
-  pause: (took: Milliseconds) => Milliseconds = () => scrapeTtl,
+  { pause = () => scrapeTtl, keepsLast = false }: Measuring = {},
 ): (() => Promise<Found | null>) => {
   let found: Found | null = null;
   let againAt = -Infinity;
@@ -28,8 +35,9 @@ export const measured = <Found>(
   };
   return async () => {
     if (measuring === null && clock.monotonic() >= againAt) measuring = measureNow();
-    if (measuring !== null) await withTimeout(clock, scrapeTimeout, measuring, () => undefined);
-    return found;
+    if (measuring === null) return found;
+    const result = measuring.then(() => found);
+    return withTimeout(clock, scrapeTimeout, result, () => (keepsLast ? found : null));
   };
 };
 

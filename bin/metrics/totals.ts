@@ -35,7 +35,7 @@ export const registerTotals = (
       isFailing = failures.length > 0;
       return known;
     },
-    (took) => Math.max(cacheTtl, took * restsFor),
+    { pause: (took) => Math.max(cacheTtl, took * restsFor), keepsLast: true },
   );
   registerGauges(registry, {
     'cards_by_status{status}': [

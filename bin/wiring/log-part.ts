@@ -45,11 +45,8 @@ export const registerLogMetrics = (
     const waiting = await store.readLog(tree.position, maxCounted);
     return { newest, unsigned: Math.max(0, tree.size - (newest?.size ?? 0)) + waiting.length };
   });
-  const ofWitnesses = async (read: (of: WitnessStatus, signed: number) => number) => {
-    const all = witnesses();
-    const size = all.length === 0 ? 0 : ((await signed())?.newest?.size ?? 0);
-    return all.map((each) => [each.name, read(each, size)] as const);
-  };
+  const ofWitnesses = (read: (of: WitnessStatus) => number) =>
+    witnesses().map((each) => [each.name, read(each)] as const);
   registerGauges(registry, {
     log_checkpoint_age_seconds: [
       'How long ago the newest checkpoint of the log was signed; absent if there is none.',
@@ -68,7 +65,10 @@ export const registerLogMetrics = (
     ],
     'log_witness_events_behind{witness}': [
       'Events of the newest checkpoint that the witness has not signed.',
-      () => ofWitnesses(({ size }, of) => Math.max(0, of - size)),
+      async () => {
+        const found = await signed();
+        return found === null ? [] : ofWitnesses(({ size }) => Math.max(0, (found.newest?.size ?? 0) - size));
+      },
     ],
     'log_witness_signed_timestamp_seconds{witness}': [
       'When the witness last signed, in seconds since 1970; 0 if not since this process started.',

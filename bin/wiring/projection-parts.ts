@@ -45,7 +45,7 @@ export const rehearsalPart = async ({ rehearsal }: Pick<Engine, 'rehearsal'>): P
 
 /** Registers which parts of the process are ready. */
 export const registerReadiness = (registry: Registry, clock: Clock, readiness: Readiness): void => {
-  const parts = measured(clock, readiness);
+  const parts = measured(clock, readiness, { keepsLast: true });
   registerGauges(registry, {
     'part_ready{part}': [
       '1 if the part is ready, as on /readyz; else 0.',
@@ -96,7 +96,7 @@ export const registerProjectionMetrics = (
     return { now, lag: await measure(now.map(({ checkpoint }) => checkpoint)).catch(() => null) };
   });
   const of = async (read: (projection: ProjectionStatus, lag: LogLag | null) => bigint | number | null) => {
-    const { now, lag } = (await projections()) ?? { now: [], lag: null };
+    const { now, lag } = (await projections()) ?? { now: status().projections, lag: null };
     return now.flatMap((projection) => {
       const value = read(projection, lag);
       return value === null ? [] : [[projection.name, Number(value)] as const];

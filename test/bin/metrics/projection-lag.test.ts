@@ -1,7 +1,9 @@
 import { expect } from 'chai';
+import { Registry } from 'prom-client';
 import type { LogReader } from '../../../application/ports/event-store.js';
 import type { LoggedEvent } from '../../../domain/events.js';
 import { Instant } from '../../../domain/ids.js';
+import { registerLateness } from '../../../bin/metrics/late.js';
 import { measureLag } from '../../../bin/metrics/projection-lag.js';
 import { makeWorld, type World } from '../../support/fixtures/world.js';
 
@@ -55,5 +57,30 @@ describe('how late a reader of the log is', () => {
       await world.clock.advance(3_000);
     }
     expect(lags).to.deep.equal([500, 3_000, 0, 3_000, 0]);
+  });
+});
+
+describe('work that is left undone', () => {
+  it('is left out of a scrape if its store does not answer within half a second, and told when it does', async () => {
+    const [world, registry] = [await makeWorld({ atomic: false }), new Registry()];
+    const reader = { name: 'reconciler', position: 0n, openSince: world.clock.now() };
+    let answer = (): Promise<readonly (typeof reader)[]> => Promise.resolve([reader]);
+    registerLateness(registry, {
+      ...world,
+      checkpoints: { all: () => answer() },
+      deliveries: { depth: () => Promise.reject(new Error('away')) },
+      suspensions: { isSuspended: () => Promise.resolve(false) },
+    });
+    const scraped = async () => {
+      const text = registry.metrics();
+      await world.clock.advance(500);
+      return /^open_work_oldest_seconds (\S+)$/m.exec(await text)?.[1];
+    };
+    expect(await scraped()).to.equal('0');
+    let late: (found: readonly (typeof reader)[]) => void = () => undefined;
+    answer = () => new Promise((resolve) => (late = resolve));
+    expect(await scraped()).to.equal(undefined);
+    late([reader]);
+    expect(await scraped()).to.equal('1');
   });
 });
