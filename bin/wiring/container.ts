@@ -231,7 +231,7 @@ const buildGraph = (context: ProcessContext) => {
   calls.register(registry);
   if (plays(role, 'api') || plays(role, 'notary'))
     registerLogMetrics(registry, { tiles: engine.tiles, store, clock, witnesses: context.witnesses });
-  if (plays(role, 'api'))
+  if (plays(role, 'api') || plays(role, 'reconciler'))
     registerLateness(registry, { store, checkpoints, deliveries: deliveries.log, suspensions, clock });
   if (plays(role, 'reconciler'))
     registerTotals(

@@ -101,13 +101,17 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
 
   it('starts every role before its engines, says what it waits for, and works when they are available', async () => {
     const nodes: Node[] = [];
-    for (const role of ['api', 'projector', 'relay', 'webhooks', 'reconciler'] as const)
-      nodes.push(await cluster.start(role, 'down'));
-    for (const node of nodes) {
+    const roles = ['api', 'projector', 'relay', 'webhooks', 'reconciler'] as const;
+    for (const role of roles) nodes.push(await cluster.start(role, 'down'));
+    const tellingOfOpenWork: (string | undefined)[] = [];
+    for (const [index, node] of nodes.entries()) {
       expect((await node.anonymous('/healthz')).status).to.equal(200);
       expect(await notReady(node)).to.include.members(['event store', 'mongodb', 'rabbitmq']);
-      expect((await node.anonymous('/metrics')).status).to.equal(200);
+      const { status, text } = await node.anonymous('/metrics');
+      expect(status).to.equal(200);
+      if (text.includes('# TYPE open_work_oldest_seconds')) tellingOfOpenWork.push(roles[index]);
     }
+    expect(tellingOfOpenWork).to.deep.equal(['api', 'reconciler']);
     const [api, ...others] = nodes;
     if (api === undefined) throw new Error('no api');
     for (const node of others) expect((await node.anonymous('/api/v1/account')).status).to.equal(404);
