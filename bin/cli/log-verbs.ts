@@ -105,6 +105,10 @@ const accept = longVerb(
       `HeadGivenUp records that ${what}, is given up. The log goes on from its ${count(events)} events: start the service. Checkpoints that others hold may contradict it from now on: docs/incidents.md, "The log was restored".`,
     );
   },
+  {
+    question:
+      'What was signed beyond this copy is given up for good, and witnesses of it never sign this log again. Accept the copy?',
+  },
 );
 
 const keyOf = (vkey: string): NoteKey => {

@@ -166,15 +166,21 @@ const commands = [
       showCopy(context, restored, [done, ...restored.notes].join('\n  '));
     },
   ),
-  longVerb('promote', 'Make a rehearsal the service; stop it first', [], async ({ environment, show }) => {
-    const promoted = await promote(environment);
-    const { path, original } = promoted;
-    const told =
-      original === null
-        ? 'See that the service that it was copied from never starts again.'
-        : `${original}, of which it is a copy, is a rehearsal from now on.`;
-    show(promoted, `${path} is the service from the next start on. ${told}`);
-  }),
+  longVerb(
+    'promote',
+    'Make a rehearsal the service; stop it first',
+    [],
+    async ({ environment, show }) => {
+      const promoted = await promote(environment);
+      const { path, original } = promoted;
+      const told =
+        original === null
+          ? 'See that the service that it was copied from never starts again.'
+          : `${original}, of which it is a copy, is a rehearsal from now on.`;
+      show(promoted, `${path} is the service from the next start on. ${told}`);
+    },
+    { question: 'The service that this is a copy of must never start again. Make the copy the service?' },
+  ),
   verb(
     'console',
     'Print a link that signs the operator in to the console, once, within 15 minutes',

@@ -36,6 +36,10 @@ describe('the command line at a terminal', () => {
     expect(await no.run('key', 'revoke', keyId, '--org', org)).to.equal(1);
     expect([no.asked, no.error()]).to.deep.equal([['Revoke this key for good?'], 'Nothing was done.\n']);
     expect((await api('/api/v1/account')).status).to.equal(200);
+    for (const words of ['promote', 'log accept-restore --by Ada', 'personal give-up --by Ada']) {
+      const each = at(false);
+      expect([await each.run(...words.split(' ')), each.error()]).to.deep.equal([1, 'Nothing was done.\n']);
+    }
     const yes = at(true);
     expect(await yes.run('key', 'revoke', keyId, '--org', org)).to.equal(0);
     expect(yes.asked.length).to.equal(1);
