@@ -11,6 +11,7 @@ import { Time } from '../web/time.js';
 import type { Url } from '../web/url.js';
 import { idFrom } from './admit.js';
 import { gone } from './gone.js';
+import { partAfter } from './paging.js';
 import { confirmed, pageAfter, type Actions, type Context, type KnownContext, type Outcome } from './page.js';
 
 export const roleMeans: Readonly<Record<Role, string>> = {
@@ -63,49 +64,56 @@ const Remove = ({ member }: Pick<MemberProps, 'member'>) => (
   </Form>
 );
 
-/** All members, each with the actions that are possible. */
-export const MemberRows = ({ members, roles, context: { visitor } }: RowsProps) => {
+/** A page of the members, each with the actions that are possible. */
+export const MemberRows = ({ members, roles, context }: RowsProps) => {
+  const { visitor, query, url, path, params } = context;
+  const { shown, last } = partAfter(members, ({ id }) => id === query('before'));
   const owners = members.filter(({ role, account }) => role === 'owner' && account !== null);
   /** The last owner stays, and so does the visitor's own role. */
   const stays = (member: Member) => isSelf(member) || (owners.length === 1 && owners.includes(member));
   const isSelf = ({ account }: Member) => visitor.kind === 'member' && account === visitor.account;
   return (
-    <div class="panel">
-      <ul class="rows">
-        {members.map((member) => (
-          <li>
-            <span>
-              <strong>{member.person?.name ?? gone(null)}</strong>{' '}
-              {isSelf(member) ? <Badge tone="good">you</Badge> : null}
-              <span class="under">
-                {member.person?.email} · {member.role}
-                {member.account === null ? (
-                  <>
-                    {' '}
-                    · invited, until <Time at={member.expires} />
-                  </>
-                ) : null}
+    <>
+      <div class="panel">
+        <ul class="rows">
+          {shown.map((member) => (
+            <li>
+              <span>
+                <strong>{member.person?.name ?? gone(null)}</strong>{' '}
+                {isSelf(member) ? <Badge tone="good">you</Badge> : null}
+                <span class="under">
+                  {member.person?.email} · {member.role}
+                  {member.account === null ? (
+                    <>
+                      {' '}
+                      · invited, until <Time at={member.expires} />
+                    </>
+                  ) : null}
+                </span>
               </span>
-            </span>
-            <details class="end">
-              <summary>Change</summary>
-              {stays(member) ? null : <ChangeRole member={member} roles={roles} />}
-              {member.account === null ? null : (
-                <Form
-                  action="reset"
-                  fields={{ member: member.id }}
-                  kind="second"
-                  button="Create a password link"
-                >
-                  <p class="hint">For a member who forgot the password: a link to choose a new one.</p>
-                </Form>
-              )}
-              {stays(member) ? null : <Remove member={member} />}
-            </details>
-          </li>
-        ))}
-      </ul>
-    </div>
+              <details class="end">
+                <summary>Change</summary>
+                {stays(member) ? null : <ChangeRole member={member} roles={roles} />}
+                {member.account === null ? null : (
+                  <Form
+                    action="reset"
+                    fields={{ member: member.id }}
+                    kind="second"
+                    button="Create a password link"
+                  >
+                    <p class="hint">For a member who forgot the password: a link to choose a new one.</p>
+                  </Form>
+                )}
+                {stays(member) ? null : <Remove member={member} />}
+              </details>
+            </li>
+          ))}
+        </ul>
+      </div>
+      {last === undefined ? null : (
+        <ActionLink kind="second" to={url(path, params, { before: last.id })} words="More" />
+      )}
+    </>
   );
 };
 

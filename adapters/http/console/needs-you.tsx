@@ -13,8 +13,8 @@ import type { OrgContext } from './page.js';
 import { CardLink } from './links.js';
 import { reasonInWords } from './happenings.js';
 
-/** How many held cards are listed; the others are a click away. */
-const maxHeldListed = 5;
+/** How many held cards and endpoints are listed; the others are a click away. */
+const maxListed = 5;
 /** How many dead letters are read: only their presence matters. */
 const maxDeadLetters = 50;
 const week = 7 * 24 * 60 * 60 * 1000;
@@ -33,7 +33,7 @@ const deadLetters = async ({ deps, org }: OrgContext) => {
  */
 export const needsAttention = async (context: OrgContext) => {
   const { deps, org } = context;
-  const held = { limit: maxHeldListed + 1, status: 'blocked', reference: null, startingAfter: null } as const;
+  const held = { limit: maxListed + 1, status: 'blocked', reference: null, startingAfter: null } as const;
   const failing = (await listEndpoints(deps.webhooks, org))
     .map(({ endpoint }) => endpoint)
     .filter((endpoint) => !isActive(endpoint));
@@ -56,7 +56,7 @@ export const NeedsYou = ({ held, failing, since, dead, owner, context }: NeedsPr
   return (
     <Panel id="needs-you" title="Needs attention">
       <ul class="rows">
-        {held.slice(0, maxHeldListed).map((card) => (
+        {held.slice(0, maxListed).map((card) => (
           <li>
             <Badge tone="warn">Held</Badge>
             <SmallFront card={card} owner={owner} />
@@ -67,13 +67,13 @@ export const NeedsYou = ({ held, failing, since, dead, owner, context }: NeedsPr
             </span>
           </li>
         ))}
-        {held.length <= maxHeldListed ? null : (
+        {held.length <= maxListed ? null : (
           <li>
             <Badge tone="warn">Held</Badge>
             <a href={url('cards', { org }, { status: 'blocked' })}>All held cards</a>
           </li>
         )}
-        {failing.map((endpoint) => (
+        {failing.slice(0, maxListed).map((endpoint) => (
           <li>
             <span>
               {endpoint.url}
@@ -96,6 +96,11 @@ export const NeedsYou = ({ held, failing, since, dead, owner, context }: NeedsPr
             </span>
           </li>
         ))}
+        {failing.length <= maxListed ? null : (
+          <li>
+            <a href={url('webhooks', { org })}>All endpoints</a>
+          </li>
+        )}
         {dead.slice(0, 1).map(({ occurredAt }) => (
           <li>
             <Badge tone="bad">Dead letters</Badge>

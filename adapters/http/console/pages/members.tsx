@@ -7,7 +7,7 @@ import { Tabs } from '../tabs.js';
 export const membersPage = page({
   path: 'members',
   may: 'members.manage',
-  query: ['done'],
+  query: ['before', 'done'],
   load: ({ deps, org }) => listMembers(deps, org),
   title: () => 'Members',
   view: (members, context) => {

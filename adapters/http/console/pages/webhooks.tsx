@@ -3,7 +3,7 @@ import { listEndpoints, registerEndpoint } from '../../../../application/webhook
 import { may } from '../../../../domain/permissions.js';
 import { readRegistration } from '../../api/webhooks.js';
 import { Field, Form } from '../../web/form.js';
-import { Empty, Panel } from '../../web/parts.js';
+import { Empty, Older, Panel } from '../../web/parts.js';
 import {
   chosenEvents,
   EndpointState,
@@ -14,6 +14,7 @@ import {
 } from '../endpoint-parts.js';
 import { Tabs } from '../tabs.js';
 import { go, page, pageAfter } from '../page.js';
+import { partAfter } from '../paging.js';
 
 const registerLine = (base: string): string =>
   `curl ${base}/api/v1/webhooks -H "Authorization: Bearer $API_KEY" \\
@@ -23,18 +24,19 @@ export const webhooksPage = page({
   path: 'webhooks',
   may: 'integrations.read',
   mayAct: 'webhooks.manage',
-  query: ['done'],
-  load: async ({ deps, org, role }) => {
+  query: ['before', 'done'],
+  load: async ({ deps, org, role, query }) => {
     const listed = await listEndpoints(deps.webhooks, org);
     const endpoints = listed.map(({ endpoint }) => endpoint);
     const since = await offSince(deps, org, endpoints);
-    return { listed, since, mayManage: may(role, 'webhooks.manage') };
+    const part = partAfter(listed, ({ endpoint }) => endpoint.id === query('before'));
+    return { ...part, since, mayManage: may(role, 'webhooks.manage') };
   },
   title: () => 'Webhooks',
-  view: ({ listed, since, mayManage }, { deps, org, role, url }, refused) => (
+  view: ({ shown, last, since, mayManage }, { deps, org, role, url }, refused) => (
     <>
       <Tabs org={org} role={role} of="Integrations" here="Webhooks" />
-      {listed.length === 0 ? (
+      {shown.length === 0 ? (
         <Empty title="No endpoint yet" sample={mayManage ? registerLine(deps.baseUrl()) : undefined}>
           An endpoint is an https address of yours that is told what happens to your cards.{' '}
           {mayManage ? 'Register one below, or with an API key:' : 'An owner or a developer registers one.'}
@@ -42,7 +44,7 @@ export const webhooksPage = page({
       ) : (
         <div class="panel">
           <ul class="rows">
-            {listed.map((each) => {
+            {shown.map((each) => {
               const { endpoint } = each;
               const here = url('endpoint', { org, endpoint: endpoint.id });
               return (
@@ -71,6 +73,7 @@ export const webhooksPage = page({
           </ul>
         </div>
       )}
+      <Older to={last && url('webhooks', { org }, { before: last.endpoint.id })} />
       {mayManage ? (
         <Panel id="register" title="Register an endpoint">
           <Form action="register" button="Register">

@@ -9,7 +9,7 @@ const roles = rolesOf(house);
 export const staffPage = page({
   path: 'staff',
   may: 'staff.manage',
-  query: ['done'],
+  query: ['before', 'done'],
   load: ({ deps }) => listMembers(deps, house),
   title: () => 'Staff',
   view: (members, context) => (
