@@ -279,12 +279,6 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
   }
 
   /** Since when a delivery has been here and ended; null if it is pending, or not here. */
-  /** When it was stored, as the clock of claims says; null if it is not there. */
-  madeAt(id: string): Milliseconds | null {
-    const row = this.#rows.get(id as DeliveryId);
-    return (row && this.#made.get(row.id)?.at) ?? null;
-  }
-
   endedSince(id: string): Milliseconds | null {
     const row = this.#rows.get(id as DeliveryId);
     const made = row && row.status !== 'pending' ? this.#made.get(row.id) : undefined;

@@ -89,7 +89,6 @@ export class House {
   #isOld: boolean;
   #started = 0;
   #skipped: Milliseconds = 0;
-  readonly #skips: { readonly at: Milliseconds; readonly time: Milliseconds }[] = [];
 
   constructor({ seed, weather, embedded }: HouseOptions) {
     this.seed = seed;
@@ -125,19 +124,12 @@ export class House {
   /** Lets time pass in which nothing runs. */
   skip(time: Milliseconds): void {
     this.#skipped += time;
-    this.#skips.push({ at: this.clock.now(), time });
     this.clock.skip(time);
   }
 
   /** For how long clocks have been running. */
   get running(): Milliseconds {
     return this.clock.monotonic() - this.#skipped;
-  }
-
-  /** For how long clocks ran between two times. */
-  ranBetween(from: Milliseconds, to: Milliseconds): Milliseconds {
-    const skipped = this.#skips.filter(({ at }) => at >= from && at < to);
-    return skipped.reduce((time, skip) => time - skip.time, to - from);
   }
 
   /** Whether projections and processes keep up all the time, so that reads and refusals are never late. */

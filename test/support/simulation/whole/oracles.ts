@@ -187,7 +187,6 @@ const attempts: Oracle = ({ town, deliveries: rows, received }) => {
         ? []
         : tooSoon(id, row, town.house.troubles.drift)),
       ...(isByHand ? [] : repeated(town, id, got, row)),
-      ...(isByHand ? [] : tooLate(town, id, got)),
     ];
   });
 };
@@ -211,24 +210,6 @@ const tooSoon = (id: string, row: Delivery | undefined, drift: number): readonly
         : []),
       ...(isAfterSuccess ? [`15: attempt ${index + 1} of ${id} came after a 2xx`] : []),
     ];
-  });
-};
-
-/** An attempt takes its turn, a while for its request, and up to its time limit. */
-const maxTurn = 30_000;
-
-/** Where stores answer and receivers are quick, attempts are as soon as the schedule says, on any clocks. */
-const tooLate = ({ house }: Town, id: string, got: readonly Received[]): readonly string[] => {
-  const { hints, hanging, leaving } = house.troubles;
-  if (!house.isPrompt || hints > 0 || hanging > 0 || leaving > 0) return [];
-  let before = house.deliveries.madeAt(id);
-  return got.flatMap(({ began }, index) => {
-    const waited = before === null ? 0 : house.ranBetween(before, began);
-    const wait = settings.webhooks.backoff[index - 1] ?? 0;
-    before = began;
-    return waited > wait + maxTurn
-      ? [`15: attempt ${index + 1} of ${id} began after ${waited} ms, not ${wait}`]
-      : [];
   });
 };
 
