@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Agent, fetch } from 'undici';
+import { fetch } from 'undici';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { newToken } from '../../application/access/sessions.js';
@@ -14,19 +14,14 @@ import {
   type Place,
   type ShownForm,
 } from '../support/http/console-pages.js';
-import { operationsOf, readDocument, type Document } from '../support/http/document.js';
+import { operationsOf } from '../support/http/document.js';
 import { aCard, type Tenant } from '../support/http/service.js';
 import { memberOf, operatorOf, password, Visitor } from '../support/http/visitor.js';
+import { attacksOn, maxPause, type Attack, type Attacks } from '../support/pulse/attacks.js';
 import { startBeating, type Beating } from '../support/pulse/beating.js';
 import { sendsBeside, type Sends } from '../support/pulse/sends-beside.js';
 import { worstFiles, worstForms, worstMultiparts, type NamedFile } from '../support/pulse/worst-forms.js';
-import {
-  worstBodies,
-  worstHeaders,
-  worstQueries,
-  worstSegments,
-  type WorstInput,
-} from '../support/pulse/worst-inputs.js';
+import { worstBodies, worstHeaders, worstQueries, worstSegments } from '../support/pulse/worst-inputs.js';
 import { kindsOfText } from '../support/pulse/worst-texts.js';
 import {
   effortVariable,
@@ -37,18 +32,6 @@ import {
   sampleVariable,
 } from '../support/runner/effort.js';
 import { eventually } from '../support/time/eventually.js';
-
-/** In milliseconds: for so long the thread that answers may be at work without a pause. */
-const maxPause = 50;
-
-/** Pages lead to where a visitor was going, however long its address is. */
-const patient = new Agent({ maxHeaderSize: 1024 * 1024 });
-
-/** Something that a caller can send, and how to send it. */
-interface Attack {
-  readonly name: string;
-  readonly send: () => Promise<unknown>;
-}
 
 const formId = (): string => newToken(new SystemEntropy());
 
@@ -62,104 +45,26 @@ const sampleOfKinds = (of: string): readonly string[] =>
 describe('the pulse of a service', function () {
   this.timeout(900_000);
   let beating: Beating;
-  let document: Document;
+  let on: Attacks;
   let operator: Visitor;
   let resolve: (schema: JsonSchema) => JsonSchema;
-  let known: Readonly<Record<string, string>>;
 
   before(async () => {
     beating = await startBeating();
-    const { service, tenant, cards, hook, endpoints } = beating.lively;
-    document = await readDocument(service.baseUrl);
-    operator = await operatorOf(service);
-    const { schemas } = document.components;
+    on = await attacksOn(beating);
+    operator = await operatorOf(beating.lively.service);
+    const { schemas } = on.document.components;
     resolve = ({ $ref, ...schema }) =>
       $ref === undefined ? schema : resolve(schemas[$ref.slice('#/components/schemas/'.length)] ?? {});
-    const hooks = `/operator/v1/organizations/${tenant.org}/hooks`;
-    const made = await service.operator(hooks, { body: { template: 'Dear {{name}}' } });
-    known = {
-      org: tenant.org,
-      card_code: cards.pending,
-      code: cards.pending,
-      token: String(made.body['token']),
-      hooks: hook,
-      webhooks: endpoints.working,
-      designs: tenant.design,
-      step: 'card_stock_prepared',
-    };
   });
-  after(async () => {
-    await patient.close();
-    await beating.lively.stop();
-  });
-
-  /** A path with things that there are. */
-  const addressOf = (path: string): string =>
-    path
-      .replaceAll(/(\w+)\/(?:\{id\}|:id)/g, (_, noun: string) => `${noun}/${known[noun] ?? known['org']}`)
-      .replaceAll(/\{(\w+)\}|:(\w+)/g, (_, one?: string, other?: string) => known[one ?? other ?? ''] ?? 'x');
-
-  /** Sends a request, and reads its response, of a stream only the beginning. */
-  const send = async (
-    method: string,
-    path: string,
-    { body, search, headers }: Omit<WorstInput, 'name'>,
-  ): Promise<number> => {
-    const { service, tenant } = beating.lively;
-    const token = path.startsWith('/operator') ? service.operatorToken : tenant.key;
-    const query = search === undefined ? '' : `?${search}`;
-    const response = await fetch(`${service.baseUrl}${path}${query}`, {
-      dispatcher: patient,
-      method,
-      redirect: 'manual',
-      headers: {
-        authorization: `Bearer ${token}`,
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body !== undefined && { body }),
-    });
-    if (response.headers.get('content-type')?.startsWith('text/event-stream') === true)
-      await response.body?.cancel();
-    else await response.arrayBuffer();
-    return response.status;
-  };
-
-  const pauseIn = async (attacks: readonly Attack[]): Promise<number> => {
-    const { longest } = await beating.during(async () => {
-      for (const attack of attacks) await attack.send();
-    });
-    return longest;
-  };
-
-  /**
-   * What of this stops the pulse, each of three times: what stops it once is what a process does only once,
-   * such as loading a program, or other work that came in between.
-   */
-  const stopping = async (attacks: readonly Attack[]): Promise<readonly string[]> => {
-    if ((await pauseIn(attacks)) <= maxPause) return [];
-    const found: string[] = [];
-    for (const attack of attacks) {
-      let least = Infinity;
-      for (let times = 0; times < 3 && least > maxPause; times += 1)
-        least = Math.min(least, await pauseIn([attack]));
-      if (least > maxPause) found.push(`${attack.name}: ${least.toFixed(0)} ms`);
-    }
-    return found;
-  };
-
-  const asAttacks = (method: string, path: string, inputs: readonly WorstInput[]): readonly Attack[] =>
-    inputs.map((input) => ({
-      name: `${method} ${path}: ${input.name}`,
-      send: () => send(method, addressOf(path), input),
-    }));
+  after(() => beating.lively.stop());
 
   /** The worst bodies for each operation that has one. */
   const bodiesOf = (): readonly (readonly Attack[])[] =>
-    operationsOf(document).flatMap(({ method, path, operationId, requestBody }) => {
+    operationsOf(on.document).flatMap(({ method, path, operationId, requestBody }) => {
       const schema = requestBody?.content['application/json']?.schema;
       if (schema === undefined) return [];
-      return [asAttacks(method, path, worstBodies(schema, resolve, sampleOfKinds(operationId)))];
+      return [on.asAttacks(method, path, worstBodies(schema, resolve, sampleOfKinds(operationId)))];
     });
 
   it('goes on whatever body is sent to an operation', async () => {
@@ -167,40 +72,30 @@ describe('the pulse of a service', function () {
     const operations = bodiesOf();
     for (const attacks of operations) {
       expect([401, 403, 405, 415, 429]).not.to.include(await attacks[0]?.send());
-      found.push(...(await stopping(attacks)));
+      found.push(...(await on.stopping(attacks)));
     }
     expect(found).to.deep.equal([]);
     expect(operations.length).to.be.above(25);
   });
-
-  /** What an operation or a page reads besides its path. */
-  const parametersOf = (path: string, place: 'query' | 'header'): readonly string[] => {
-    const inDocument = operationsOf(document)
-      .filter((each) => each.path.replaceAll(/\{\w+\}/g, ':') === path.replaceAll(/:\w+/g, ':'))
-      .flatMap(({ parameters = [] }) => parameters.filter((each) => each.in === place));
-    const ofPage = place === 'query' ? (pages.find((each) => each.path === path)?.query ?? []) : [];
-    const ofDocs = path.startsWith('/docs/search') && place === 'query' ? ['q'] : [];
-    return [...new Set([...inDocument.map(({ name }) => name), ...ofPage, ...ofDocs])];
-  };
 
   it('goes on whatever path, query and headers it is asked for', async () => {
     const found: string[] = [];
     expect(beating.paths.length).to.be.above(150);
     for (const path of sampleOf(beating.paths, 80, { of: 'paths' })) {
       const kinds = sampleOfKinds(path);
-      const queries = asAttacks('GET', path, worstQueries(parametersOf(path, 'query'), kinds));
-      const headers = asAttacks('GET', path, worstHeaders(parametersOf(path, 'header'), kinds));
+      const queries = on.asAttacks('GET', path, worstQueries(on.parametersOf(path, 'query'), kinds));
+      const headers = on.asAttacks('GET', path, worstHeaders(on.parametersOf(path, 'header'), kinds));
       const segments = path.includes(':') ? worstSegments(kinds) : [];
       const places = segments.map(([kind, segment]) => ({
         name: `GET ${path}: ${kind}`,
         send: () =>
-          send(
+          on.send(
             'GET',
             path.replaceAll(/:\w+/g, () => segment),
             {},
           ),
       }));
-      found.push(...(await stopping([...queries, ...headers, ...places])));
+      found.push(...(await on.stopping([...queries, ...headers, ...places])));
     }
     expect(found).to.deep.equal([]);
   });
@@ -219,7 +114,7 @@ describe('the pulse of a service', function () {
       ['POST', '/console/sign-in'],
       ['GET', '/docs'],
     ] as const)
-      found.push(...(await stopping(asAttacks(method, path, worstHeaders(names)))));
+      found.push(...(await on.stopping(on.asAttacks(method, path, worstHeaders(names)))));
     expect(found).to.deep.equal([]);
   });
 
@@ -291,7 +186,7 @@ describe('the pulse of a service', function () {
         const { location } = await beating.lively.owner.get('/console');
         expect(location ?? '', page.path).not.to.include('/sign-in');
         // It ends the session of who sends it.
-        if (form.action !== 'signOut') found.push(...(await stopping(formAttacks(page, form))));
+        if (form.action !== 'signOut') found.push(...(await on.stopping(formAttacks(page, form))));
       }
     }
     expect(found).to.deep.equal([]);
@@ -329,7 +224,7 @@ describe('the pulse of a service', function () {
         const owner = await memberOf(beating.lively.service, tenant.org, 'owner');
         const sendIt = async () =>
           expect([303, 413, 422]).to.include(await upload(page, tenant, owner, file));
-        found.push(...(await stopping([{ name: `${page.path}: ${file[0]}`, send: sendIt }])));
+        found.push(...(await on.stopping([{ name: `${page.path}: ${file[0]}`, send: sendIt }])));
       }
     expect(found).to.deep.equal([]);
   });
@@ -354,11 +249,11 @@ describe('the pulse of a service', function () {
       const held = async () => (await service.operator(theirOffice)).body['cards'] as { blocked?: number };
       await eventually(async () => (await held()).blocked === 300, { within: 120_000 });
     };
-    const read = (path: string) => () => eventually(async () => (await send('GET', path, {})) === 200);
+    const read = (path: string) => () => eventually(async () => (await on.send('GET', path, {})) === 200);
     const rebuilds = allProjections.map(({ name }) => ({
       name: `a rebuild of ${name}`,
       send: async () => {
-        await send('POST', `/operator/v1/projections/${name}/rebuild`, {});
+        await on.send('POST', `/operator/v1/projections/${name}/rebuild`, {});
         await eventually(async () => (await fetch(`${service.baseUrl}/readyz`)).status === 200);
       },
     }));
@@ -375,7 +270,7 @@ describe('the pulse of a service', function () {
       });
     };
     const office = `/operator/v1/organizations/${org}`;
-    const found = await stopping([
+    const found = await on.stopping([
       { name: 'an import', send: imports },
       { name: 'a withdrawal', send: withdrawal },
       ...rebuilds,

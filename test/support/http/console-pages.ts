@@ -13,7 +13,7 @@ export const pages: readonly Page[] = Object.values(paths).flatMap((path) =>
 );
 
 /** An organization that has one of everything. */
-type Ones = Omit<Lively, 'pass'>;
+export type Ones = Omit<Lively, 'pass' | 'clock'>;
 
 type Texts = Readonly<Record<string, string>>;
 

@@ -1,8 +1,10 @@
 import { authority, receiverSettings, startReceiver } from './receiver.js';
 import { settableClock } from './http.js';
+import type { Clock } from '../../../application/ports/system.js';
 import { eventually } from '../time/eventually.js';
 import { aCard, startTestService, type RunningService, type Tenant } from './service.js';
 import { memberOf, type Visitor } from './visitor.js';
+import type { Interference } from '../simulation/interference.js';
 
 /** A service with an organization in which everything that pages show has happened. */
 export interface Lively {
@@ -17,6 +19,7 @@ export interface Lively {
   readonly receiver: string;
   /** Lets minutes pass for the clock of the service. */
   readonly pass: (minutes: number) => void;
+  readonly clock: Clock;
   readonly stop: () => Promise<void>;
 }
 
@@ -40,14 +43,17 @@ const message = (name: string): string =>
   `Dear ${name.split(' ')[0] ?? name},\n\nthank you for your first year with us. It means the world.\n\nWarmly,\nBo and everybody at Acme`;
 
 /** `environment`: settings besides its own. */
-export const startLively = async (environment: Readonly<Record<string, string>> = {}): Promise<Lively> => {
+export const startLively = async (
+  environment: Readonly<Record<string, string>> = {},
+  interference: Interference = {},
+): Promise<Lively> => {
   const clock = settableClock('2026-03-02T14:05:00.000Z');
   const pass = (minutes: number): void => clock.set(new Date(clock.now() + minutes * 60_000).toISOString());
   const receiver = await startReceiver((response, { path }) =>
     response.writeHead(path === '/crm' ? 503 : 200).end(path === '/crm' ? 'down for maintenance' : ''),
   );
   const settings = { ...receiverSettings, WEBHOOK_BACKOFF: '1m', WEBHOOK_DISABLE_AFTER: '3', ...environment };
-  const service = await startTestService(settings, clock, [authority.cert]);
+  const service = await startTestService(settings, clock, [authority.cert], interference);
   const tenant = await service.tenant({ credits: 250 });
   const { api } = tenant;
   const owner = await memberOf(service, tenant.org, 'owner', 'ada@acme.example', 'Ada Byron');
@@ -102,6 +108,7 @@ export const startLively = async (environment: Readonly<Record<string, string>> 
     endpoints: { working, failing },
     receiver: receiver.url,
     pass,
+    clock,
     stop: async () => {
       await service.stop();
       await receiver.close();

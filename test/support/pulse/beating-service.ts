@@ -1,7 +1,9 @@
 import express from 'express';
 import { startLively } from '../http/lively.js';
 import type { FromService, ToService } from './beating.js';
+import { Crowd, type Crowding } from './crowd.js';
 import { startHeartbeat } from './heartbeat.js';
+import type { Engine } from '../../../bin/wiring/engine.js';
 
 /** Every path that the service answers, as Express writes it. */
 const paths = new Set<string>();
@@ -18,12 +20,26 @@ Object.assign(express.application, {
 
 const send = (message: FromService): void => void process.send?.(message);
 
-// The log is read back all the time, as it is after each start of a large one.
-const lively = await startLively({ LOG_SCRUB_EVERY: '1s' });
+const crowding = process.argv[2];
+const opened: Engine[] = [];
+// A small log is read back all the time, as a large one is after each start.
+const scrubEvery = crowding === undefined ? '1s' : '1h';
+const lively = await startLively(
+  { LOG_SCRUB_EVERY: scrubEvery },
+  { opened: (engine) => void opened.push(engine) },
+);
 const { service, tenant, owner, cards, hook, endpoints, receiver } = lively;
 const { baseUrl, operatorToken, dataDir } = service;
 const { org, key, design } = tenant;
 const { cookie } = owner;
+const [engine] = opened;
+if (engine !== undefined && crowding !== undefined) {
+  for (const endpoint of Object.values(endpoints))
+    await tenant.api(`/api/v1/webhooks/${endpoint}`, { method: 'PATCH', body: { events: ['card.mailed'] } });
+  await service.operator(`/operator/v1/organizations/${org}/credits`, { body: { amount: 1_000_000 } });
+  const crowded = { org, design, hook, endpoint: endpoints.failing };
+  await new Crowd(engine, lively.clock).make(crowded, JSON.parse(crowding) as Crowding);
+}
 const heart = startHeartbeat();
 process.on('message', (message: ToService) => {
   if (message === 'reset') heart.reset();

@@ -4,7 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { clientOf, clientsOf, type RunningService } from '../http/service.js';
 import { eventStorePlace, isDistributed } from '../runner/wiring.js';
 import type { Lively } from '../http/lively.js';
+import type { Ones } from '../http/console-pages.js';
 import { Visitor } from '../http/visitor.js';
+import type { Crowding } from './crowd.js';
 
 /** What a lively organization in another process is. */
 export interface BeatingLively extends Pick<Lively, 'cards' | 'hook' | 'endpoints' | 'receiver'> {
@@ -30,7 +32,7 @@ export type FromService = Measured | { readonly lively: BeatingLively; readonly 
 
 /** A lively organization, as tests know it, in a service that has a process of its own. */
 export interface Beating {
-  readonly lively: Omit<Lively, 'pass'>;
+  readonly lively: Ones;
   /** Every path that it answers, as Express writes it. */
   readonly paths: readonly string[];
   /** A minute passes for its clock, so that what it counts by the minute begins anew. */
@@ -41,10 +43,11 @@ export interface Beating {
 
 const program = fileURLToPath(new URL('./beating-service.js', import.meta.url));
 
-export const startBeating = async (): Promise<Beating> => {
+/** `crowding`: how many rows its organization has; absent: a few. */
+export const startBeating = async (crowding?: Crowding): Promise<Beating> => {
   // Its stand-in must not beat in the service's own thread.
   const store = isDistributed() ? await eventStorePlace() : null;
-  const child = fork(program, [], {
+  const child = fork(program, crowding === undefined ? [] : [JSON.stringify(crowding)], {
     env: { ...process.env, ...(store !== null && { EVENTSTORE_URL: store.url }) },
     execArgv: ['--max-semi-space-size=64'],
   });

@@ -11,6 +11,8 @@ type Append = (writes: readonly StreamWrite[]) => Promise<readonly WriteOutcome[
  * the port throws.
  */
 export interface Interference {
+  /** Once the engine is open, for what writes or reads beside the service. */
+  opened?: (engine: Engine) => void;
   /** Instead of an append; `append` is the engine's own. */
   append?: (writes: readonly StreamWrite[], append: Append) => Promise<readonly WriteOutcome[]>;
   /** Before a stream, the log or its head is read. */
@@ -87,6 +89,7 @@ export const openInterfered =
   (interference: Interference): typeof openEngine =>
   async (options): Promise<Engine> => {
     const engine = await openEngine(options);
+    interference.opened?.(engine);
     return {
       ...engine,
       store: eventStore(engine.store, interference),
