@@ -50,8 +50,10 @@ const changed = (
   id: string,
   change: (design: DesignDocument) => Partial<DesignDocument>,
 ): OrganizationDocument => {
-  const list = document.designs.some((design) => design.id === id) ? 'designs' : 'archived';
-  const at = document[list].findIndex((design) => design.id === id);
+  const isIt = (design: DesignDocument): boolean => design.id === id;
+  const inUse = document.designs.findIndex(isIt);
+  const list = inUse === -1 ? 'archived' : 'designs';
+  const at = inUse === -1 ? document.archived.findIndex(isIt) : inUse;
   const design = document[list][at];
   if (design === undefined) return document;
   const next = { ...design, ...change(design) };

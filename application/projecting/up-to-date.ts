@@ -36,8 +36,8 @@ export const upToDate = async <T>(
   }
 };
 
-/** So few are folded at once: others have their turn before the next ones. */
-const foldedAtOnce = 200;
+/** So few are folded at once: each may look through a large document. */
+const foldedAtOnce = 50;
 
 /**
  * Folds a stream's events with a projection that keeps one document per stream; null if there is no document.
