@@ -51,7 +51,8 @@ export const runOnce = async (
     return outcome;
   } catch (error) {
     if (refusalOf(error) !== null || error instanceof TooManySignIns)
-      await releaseForm(context.deps, claim.held);
+      // It ends by itself; the refusal counts.
+      await releaseForm(context.deps, claim.held).catch(() => undefined);
     throw error;
   }
 };
