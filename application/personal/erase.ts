@@ -12,7 +12,8 @@ import { changeCard, type ChangeCardDeps } from '../cards/change-card.js';
 import { newCommand, type Initiator } from '../writing/commands.js';
 import { execute } from '../writing/execute.js';
 import { pagesOf, ReadModelsUnavailable, type ReadModels } from '../ports/read-models.js';
-import { givingWay } from '../timing/next-turn.js';
+import { mapLimited } from '../timing/limit-concurrency.js';
+import { givingWay, nextTurn } from '../timing/next-turn.js';
 
 export interface EraseDeps extends ChangeCardDeps {
   readonly readModels: ReadModels;
@@ -33,17 +34,24 @@ export interface Erased {
   readonly designs: readonly string[];
 }
 
+/** So many are read or recorded at once: each waits for the disk, or for its rows. */
+const atOnce = 8;
+
 const codeOf = (text: string): CardCode => {
   const parsed = parseCardCode(text);
   if (parsed.kind === 'code') return parsed.code;
   throw new DomainError('card_not_found', `There is no card ${text}.`, 'cards');
 };
 
-const assertContact = async (deps: EraseDeps, org: OrganizationId, id: string): Promise<void> => {
-  const [first] = await deps.store.readStream(streamName('contact', id), 0, 1);
-  if (first?.metadata.org !== org)
-    throw new DomainError('not_found', `There is no contact ${id} in this organization.`, 'contacts');
-};
+/** Others have their turn before each. */
+const forEach = <Id, Result>(
+  ids: readonly Id[],
+  work: (id: Id) => Promise<Result>,
+): Promise<readonly Result[]> =>
+  mapLimited(atOnce, ids, async (id) => {
+    await nextTurn();
+    return work(id);
+  });
 
 /**
  * Records that the personal data of cards and contacts is erased; the shredder then destroys its keys. All
@@ -60,33 +68,30 @@ export const erasePersonal = async (
   await organizationOf(deps, org);
   const codes = texts.map(codeOf);
   const own = new Set<string>();
-  const giveWay = givingWay(deps.clock);
-  for (const code of codes) {
-    const { state } = await deps.streams.load(card, code);
+  const found = await forEach(codes, async (code) => ({ code, ...(await deps.streams.load(card, code)) }));
+  for (const { code, state } of found) {
     if (!('order' in state) || state.order.org !== org)
       throw new DomainError('card_not_found', `There is no card ${code} in this organization.`, 'cards');
     // Throws if it can't be erased.
     erase(reason)(state);
     const { id, slug, front } = state.order.design;
     if (withDesigns && slug === null && front !== null) own.add(id);
-    await giveWay();
   }
   const contactIds = ids.map((id) => id.toLowerCase());
-  for (const id of contactIds) {
-    await assertContact(deps, org, id);
-    await giveWay();
-  }
+  const orgOf = async (id: string) =>
+    (await deps.store.readStream(streamName('contact', id), 0, 1))[0]?.metadata.org;
+  for (const { id, owner } of await forEach(contactIds, async (id) => ({ id, owner: await orgOf(id) })))
+    if (owner !== org)
+      throw new DomainError('not_found', `There is no contact ${id} in this organization.`, 'contacts');
   const designs = await withoutOthers(deps, org, new Set(codes), own);
-  for (const code of codes) {
-    await changeCard(deps, { code, org }, newCommand(deps, initiator, org), erase(reason));
-    await giveWay();
-  }
-  for (const id of contactIds) {
+  await forEach(codes, (code) =>
+    changeCard(deps, { code, org }, newCommand(deps, initiator, org), erase(reason)),
+  );
+  await forEach(contactIds, async (id) => {
     const command = newCommand(deps, initiator, org);
     const { position } = await execute(deps, contact, id, command, eraseContact(reason, command.at));
     if (position !== null) await deps.readYourWrites.afterWrite(position);
-    await giveWay();
-  }
+  });
   for (const id of designs) await erasePicture(deps, initiator, org, id);
   return { cards: codes, contacts: contactIds, designs };
 };

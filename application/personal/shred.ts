@@ -24,6 +24,8 @@ export interface ShredderDeps extends WaitingRowsDeps {
 
 const pause = 1_000;
 const batchSize = 100;
+/** A batch syncs the disk, and the thread that answers waits for it: what comes meanwhile is one batch. */
+const rest = 200;
 /** Without an erasure, the place is saved after this many events. */
 const maxUnsaved = 10_000;
 
@@ -101,6 +103,7 @@ export const runShredder = async (
       mark = next;
       uses.clear();
       unsaved = 0;
+      if (batch.length < batchSize) await clock.sleep(rest, signal);
     }
   });
 };
