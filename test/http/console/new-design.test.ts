@@ -61,13 +61,15 @@ describe('a new design in the console', () => {
   });
 
   it('shows its picture at its address also when it is withdrawn', async () => {
-    const page = await uploadPicture(owner, tenant.org, 'Not theirs', await plainPicture(90));
-    await owner.submit(page, 'save', { fit: 'fill' });
-    const shown = (await tenant.api('/api/v1/designs')).rows.find(({ name }) => name === 'Not theirs');
-    const path = `/operator/v1/organizations/${tenant.org}/designs/${String(shown?.['id'])}/withdraw`;
+    const other = await service.tenant({ designs: false });
+    const someone = await memberOf(service, other.org, 'owner');
+    const page = await uploadPicture(someone, other.org, 'Not theirs', await plainPicture(90));
+    await someone.submit(page, 'save', { fit: 'fill' });
+    const [shown] = (await other.api('/api/v1/designs')).rows;
+    const path = `/operator/v1/organizations/${other.org}/designs/${String(shown?.['id'])}/withdraw`;
     await built(service.operator(path, { body: { reason: 'It is not theirs.' } }));
     expect((await fetch(String(shown?.['preview_url']))).status).to.equal(200);
-    const { text } = await owner.get(`/console/${tenant.org}/designs`);
+    const { text } = await someone.get(`/console/${other.org}/designs`);
     expect(text).to.include('It is not theirs.').and.include('Erase the picture');
   });
 
