@@ -57,7 +57,7 @@ const onServers = async (directory: string): Promise<Place> => {
 };
 
 const hour = 3_600_000;
-const kills = rounds({ usually: 2, thoroughly: 6 });
+const kills = rounds({ usually: 2, thoroughly: 3 });
 /** Pictures that are uploaded or saved at a kill; each has two fronts. */
 const atOnce = 2;
 

@@ -155,7 +155,7 @@ describe('a form whose service is killed before it answers', () => {
     );
     expect(shown).to.deep.equal([rows - bad, bad]);
     const lines = (await visitor.get(`${location ?? ''}/lines.csv`)).text.trim().split('\r\n');
-    expect([lines.length, lines[1]?.split(':')[0]]).to.deep.equal([bad + 1, '2,"invalid_recipient']);
+    expect([lines.length, lines[1]?.split(':')[0]]).to.deep.equal([bad + 1, '2,invalid_recipient']);
     expect([(await recorded('ContactCreated')) - before, await recorded('ContactReplaced')]).to.deep.equal([
       rows - bad,
       0,
