@@ -12,7 +12,6 @@ import { changeCard, type ChangeCardDeps } from '../cards/change-card.js';
 import { newCommand, type Initiator } from '../writing/commands.js';
 import { execute } from '../writing/execute.js';
 import { pagesOf, ReadModelsUnavailable, type ReadModels } from '../ports/read-models.js';
-import { mapLimited } from '../timing/limit-concurrency.js';
 import { givingWay, nextTurn } from '../timing/next-turn.js';
 
 export interface EraseDeps extends ChangeCardDeps {
@@ -34,7 +33,7 @@ export interface Erased {
   readonly designs: readonly string[];
 }
 
-/** So many are read or recorded at once: each waits for the disk, or for its rows. */
+/** So many are read or recorded at once: each may wait for the disk, and for its rows. */
 const atOnce = 8;
 
 const codeOf = (text: string): CardCode => {
@@ -43,15 +42,18 @@ const codeOf = (text: string): CardCode => {
   throw new DomainError('card_not_found', `There is no card ${text}.`, 'cards');
 };
 
-/** Others have their turn before each. */
-const forEach = <Id, Result>(
+/** Works on some at once. None is begun after one that fails, and others have their turn in between. */
+const forEach = async <Id, Result>(
   ids: readonly Id[],
   work: (id: Id) => Promise<Result>,
-): Promise<readonly Result[]> =>
-  mapLimited(atOnce, ids, async (id) => {
+): Promise<readonly Result[]> => {
+  const results: Result[] = [];
+  for (let at = 0; at < ids.length; at += atOnce) {
+    results.push(...(await Promise.all(ids.slice(at, at + atOnce).map(work))));
     await nextTurn();
-    return work(id);
-  });
+  }
+  return results;
+};
 
 /**
  * Records that the personal data of cards and contacts is erased; the shredder then destroys its keys. All
