@@ -17,6 +17,7 @@ import { logFile } from '../support/fixtures/log-file.js';
 import { minted } from '../support/fixtures/minted.js';
 import { takesNothingOut } from '../support/fixtures/served-manipulations.js';
 import { aCard, clientsOf } from '../support/http/service.js';
+import { faultOfLog } from '../support/http/service-in.js';
 import { command } from '../support/servers/programs.js';
 import { eventually } from '../support/time/eventually.js';
 
@@ -71,17 +72,6 @@ describe('a log in files whose events carry MACs', function () {
     replace([...events, more]);
     return more;
   };
-  const damageOf = (running: Service): Promise<string> =>
-    eventually(async () => {
-      const { parts } = (await (await fetch(`${running.baseUrl}/readyz`)).json()) as {
-        readonly parts: readonly {
-          readonly name: string;
-          readonly ready: boolean;
-          readonly detail: string;
-        }[];
-      };
-      return parts.find(({ name, ready }) => name === 'log' && !ready)?.detail ?? null;
-    });
   const refusal = async (more: Readonly<Record<string, string>> = {}) =>
     explain(await start(directory, more).catch((error: unknown) => error));
   const keyFile = () => join(directory, 'event.key');
@@ -119,7 +109,7 @@ describe('a log in files whose events carry MACs', function () {
     const { stream, revision, position } = forged;
     replace([...events, forged, minted([...events, forged], () => undefined).stored]);
     const running = await start(directory, { LOG_ON_DAMAGE: 'report' });
-    const detail = await damageOf(running);
+    const detail = await faultOfLog(running);
     expect(detail).to.include(
       `damaged at position ${position}: ${stream}@${revision} has no MAC: the service did not write it`,
     );
@@ -139,7 +129,7 @@ describe('a log in files whose events carry MACs', function () {
     );
     replace(changed);
     const running = await start(directory, { LOG_ON_DAMAGE: 'report' });
-    expect(await damageOf(running)).to.include('its hash does not match its content');
+    expect(await faultOfLog(running)).to.include('its hash does not match its content');
   });
 
   it('ends the service with exit code 1 if the MAC of another event was moved there', async () => {

@@ -26,6 +26,7 @@ import {
 } from '../support/fixtures/served-manipulations.js';
 import { rechained } from '../support/fixtures/stored-log.js';
 import { aCard, clientsOf } from '../support/http/service.js';
+import { faultOfLog } from '../support/http/service-in.js';
 import { eventually } from '../support/time/eventually.js';
 import { writeEventKeys } from '../support/fixtures/seal-events.js';
 
@@ -117,17 +118,7 @@ describe('a manipulation of the files of a service', function () {
     database.close();
   };
   const refusesExports = async (running: Service, position: bigint | undefined): Promise<void> => {
-    const detail = await eventually(async () => {
-      const { parts } = (await (await fetch(`${running.baseUrl}/readyz`)).json()) as {
-        readonly parts: readonly {
-          readonly name: string;
-          readonly ready: boolean;
-          readonly detail: string;
-        }[];
-      };
-      return parts.find(({ name, ready }) => name === 'log' && !ready)?.detail ?? null;
-    });
-    expect(detail).to.include(`damaged at position ${position}:`);
+    expect(await faultOfLog(running)).to.include(`damaged at position ${position}:`);
     await takesNothingOut(clientsOf(running), events);
   };
   const whole = async (running: Service): Promise<number> => {

@@ -21,6 +21,7 @@ import {
   vkeyOf,
 } from '../../../domain/signed-note.js';
 import { clientsOf } from '../../support/http/service.js';
+import { faultOfLog } from '../../support/http/service-in.js';
 import { LogWitness } from '../../support/servers/log-witness.js';
 import { eventually } from '../../support/time/eventually.js';
 
@@ -187,13 +188,7 @@ describe('the log of the log, as the operator of an embedded service has it', fu
     tamper(`update events set data = replace(data, ':', ': ') where position = ${events}`);
     const running = await serve({ LOG_ON_DAMAGE: 'report' });
     const { anonymous, operator } = clientsOf(running);
-    const part = await eventually(async () => {
-      const { parts } = (await (await fetch(`${running.baseUrl}/readyz`)).json()) as {
-        readonly parts: readonly { readonly name: string; readonly ready: boolean }[];
-      };
-      return parts.find(({ name, ready }) => name === 'log' && !ready) ?? null;
-    });
-    expect(part).to.have.property('detail').that.includes(`damaged at position ${events}`);
+    expect(await faultOfLog(running)).to.include(`damaged at position ${events}`);
     for (const path of ['/log/checkpoint', '/log/tile/0/000.p/1'])
       expect([path, (await anonymous(path)).code]).to.deep.equal([path, 'log_damaged']);
     expect((await operator('/operator/v1/anchor')).body).to.include({ tree_size: null, checkpoint: null });
