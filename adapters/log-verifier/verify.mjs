@@ -141,7 +141,8 @@ const checkFields = (/** @type {any} */ value, /** @type {Fields} */ shape, /** 
   return value;
 };
 
-// Half of a surrogate pair is no text: it would be hashed like any other half.
+// What these look at is `any`: nothing is known of it before. Half of a surrogate pair is no text: it would
+// be hashed like any other half.
 const isText = (/** @type {any} */ value) => typeof value === 'string' && !/\p{Surrogate}/u.test(value);
 const isName = (/** @type {any} */ value) => isText(value) && value !== '' && !/\p{Cc}/u.test(value);
 const isCount = (/** @type {any} */ value) => Number.isSafeInteger(value) && value >= 0;
