@@ -10,12 +10,12 @@ import { rounds, sampleOf } from '../support/runner/effort.js';
 import { isDistributed } from '../support/runner/wiring.js';
 
 const crowding = {
-  cards: rounds({ usually: 5_000, thoroughly: 20_000, named: 'TEST_CROWD' }),
-  others: rounds({ usually: 500, thoroughly: 2_000, named: 'TEST_CROWD_OTHERS' }),
+  cards: rounds({ usually: 5_000, thoroughly: 8_000, named: 'TEST_CROWD' }),
+  others: rounds({ usually: 500, thoroughly: 800, named: 'TEST_CROWD_OTHERS' }),
 };
 
 /** In milliseconds, for which a caller waits: what goes on longer has been seen by then. */
-const patience = rounds({ usually: 400, thoroughly: 5_000 });
+const patience = rounds({ usually: 400, thoroughly: 1_000 });
 
 /** What each of many rows has, or what asks for as many as there are. */
 const alike: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 /**
  * Files whose tests take five seconds of a processor or more, below `test` and without `.test.ts`: they start
  * and kill processes, break servers, cut the power, open pages in a browser, simulate, or make clients. These
- * 68 take longer than all others together. (`npm test -- --times` shows what each file takes.)
+ * 69 take longer than all others together. (`npm test -- --times` shows what each file takes.)
  */
 export const longFiles: readonly string[] = [
   'adapters/artwork/picture-maker',
@@ -65,6 +65,7 @@ export const longFiles: readonly string[] = [
   'http/docs/reference',
   'http/document-rules',
   'http/pulse',
+  'http/pulse-of-many',
   'image',
   'power/power',
   'simulation/money-model',
