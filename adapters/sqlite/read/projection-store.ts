@@ -69,9 +69,16 @@ interface BuildPlace {
 
 const tableAt = (place: BuildPlace): string => tableOf(place, place.version, place.generation);
 
-/** The condition for builds that no projector feeds after a start, and that no erasure reaches. */
-const fedByNone = `state = 'retired' or (state = 'building' and exists (select 1 from builds as other
-  where other.state = 'active' and other.name = builds.name and other.version = builds.version and other.shape = builds.shape))`;
+/**
+ * The condition for builds that no projector feeds after a start, and that no erasure reaches: of projections
+ * that there are no more; not finished, and of another version or shape, or beside an active one. Its
+ * parameter: the name, version and shape of each projection.
+ */
+const fedByNone = `name not in (select value ->> 0 from json_each(?1)) or (state = 'building' and (
+    not exists (select 1 from json_each(?1)
+      where value ->> 0 = builds.name and value ->> 1 = builds.version and value ->> 2 = builds.shape)
+    or exists (select 1 from builds as other where other.state = 'active'
+      and other.name = builds.name and other.version = builds.version and other.shape = builds.shape)))`;
 
 /** Projecting waits while this many documents are removed. */
 const removedAtOnce = 500;
@@ -117,17 +124,12 @@ export class SqliteProjectionStore implements ProjectionStore {
   constructor(private readonly options: SqliteProjectionStoreOptions) {
     this.#inGate = options.inGate ?? ((work) => work());
     this.#database = this.#inGate(() => openOrReplace(options.path));
-    this.#guard(() => this.#places(fedByNone).forEach((place) => this.#drop(place)));
   }
 
-  /** Drops the builds of projections other than these. */
+  /** Retires the builds of projections other than these, and those that a restart has left behind. */
   keep(projections: readonly Projection<unknown>[]): void {
-    const names = JSON.stringify(projections.map(({ name }) => name));
-    this.#guard(() =>
-      this.#places('name not in (select value from json_each(?))', names).forEach((place) =>
-        this.#drop(place),
-      ),
-    );
+    const own = projections.map((each) => [each.name, each.version, shapeOf(each)]);
+    this.#guard(() => this.#retire(fedByNone, JSON.stringify(own)));
   }
 
   async active(projection: Projection<unknown>): Promise<BuildState> {
@@ -149,9 +151,12 @@ export class SqliteProjectionStore implements ProjectionStore {
     return this.#guard(() => {
       const begun = this.#begin(projection, 'building');
       const { name, version } = projection;
-      const unneeded =
-        "name = ? and (state = 'retired' or (state = 'building' and version = ? and generation < ?))";
-      for (const place of this.#places(unneeded, name, version, begun.generation)) this.#drop(place);
+      this.#retire(
+        "name = ? and state = 'building' and version = ? and generation < ?",
+        name,
+        version,
+        begun.generation,
+      );
       return begun;
     });
   }
@@ -164,9 +169,7 @@ export class SqliteProjectionStore implements ProjectionStore {
         this.#database
           .prepare("update builds set state = 'active' where name = ? and version = ? and generation = ?")
           .run(name, version, generation);
-        this.#database
-          .prepare("update builds set state = 'retired' where name = ? and (version <> ? or generation < ?)")
-          .run(name, version, generation);
+        this.#retire('name = ? and (version <> ? or generation < ?)', name, version, generation);
       });
     });
   }
@@ -226,7 +229,11 @@ export class SqliteProjectionStore implements ProjectionStore {
       this.#builds = new Map();
       this.#checkpoints = new Map();
       removeDatabase(this.options.path);
-      this.#openNew();
+      try {
+        this.#openNew();
+      } catch (error) {
+        if (errcodeOf(error) === null) throw error;
+      }
     });
   }
 
@@ -308,6 +315,12 @@ export class SqliteProjectionStore implements ProjectionStore {
     return places;
   }
 
+  /** Leaves the removal to `tidy`: a table that is dropped at once holds up projecting, and needs room. */
+  #retire(condition: string, ...values: readonly (string | number)[]): void {
+    this.#database.prepare(`update builds set state = 'retired' where ${condition}`).run(...values);
+    this.#builds.clear();
+  }
+
   /** Removes some documents of a retired build, or the build if it is empty. False once it is gone. */
   #removeSome(place: BuildPlace): boolean {
     const { name, version, generation } = place;
@@ -336,7 +349,8 @@ export class SqliteProjectionStore implements ProjectionStore {
     const known = this.#builds.get(table);
     if (known !== undefined) return known;
     const row = this.#rows(projection).find(
-      ({ version, generation: number }) => version === projection.version && number === generation,
+      ({ version, generation: number, state }) =>
+        version === projection.version && number === generation && state !== 'retired',
     );
     if (row === undefined)
       throw new ReadModelsUnavailable(`${projection.name} v${projection.version} has no build ${generation}`);
