@@ -54,7 +54,7 @@ const arrows: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     access: 'history memory organizations ports requests timing writing',
     cards: 'history log money organizations personal ports projecting requests timing writing',
     contacts: 'access history organizations personal ports projecting requests timing writing',
-    history: 'log ports projecting timing writing',
+    history: 'log personal ports projecting timing writing',
     hooks: 'cards contacts history organizations ports projecting requests writing',
     log: 'memory personal ports requests timing webhooks writing',
     memory: '',

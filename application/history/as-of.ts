@@ -4,6 +4,7 @@ import type { RecordedEvent } from '../../domain/events.js';
 import { streamName, type Instant, type OrganizationId, type StreamName } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
 import { assertChained } from '../log/chained.js';
+import { erasedEvent } from '../personal/personal.js';
 import type { EventStore } from '../ports/event-store.js';
 import { pagesOf, type ReadModels } from '../ports/read-models.js';
 import { mapLimited } from '../timing/limit-concurrency.js';
@@ -140,14 +141,19 @@ export const recordAt = async (
   stream: StreamName,
   moment: Moment | null,
 ): Promise<{ readonly events: readonly RecordedEvent[]; readonly erasedAt: Instant | null }> => {
-  const all: RecordedEvent[] = [];
+  const read: RecordedEvent[] = [];
   for await (const page of streamPages(store, stream, 0)) {
-    assertChained(all.at(-1) ?? null, page);
-    all.push(...page);
+    assertChained(read.at(-1) ?? null, page);
+    read.push(...page);
   }
+  const isErasure = ({ type }: RecordedEvent): boolean => erasures.has(type);
+  // The erasure may be on a later page than what it covers, and the keys may still be there.
+  const erased = read.findLastIndex(isErasure);
+  const all = read.map((event, at) =>
+    at < erased && event.metadata.keyId !== null ? erasedEvent(event) : event,
+  );
   const end = moment === null ? -1 : all.findIndex((event) => !isBy(moment, event));
   if (end === -1) return { events: all, erasedAt: null };
-  const isErasure = ({ type }: RecordedEvent): boolean => erasures.has(type);
   const erasure = all.slice(Math.max(end - 1, 0)).find(isErasure);
   const isLater = erasure !== undefined && erasure.revision >= end;
   return { events: all.slice(0, end), erasedAt: isLater ? erasure.metadata.occurredAt : null };

@@ -185,6 +185,12 @@ export const withheldData = (event: RecordedEvent): object => takeOut(event.type
 /** The data of an event whose personal data was erased. */
 export const erasedData = (event: RecordedEvent): object => withPart(event.type, asStored(event).data, null);
 
+/** An event whose personal data was erased, and not read with its erasure. */
+export const erasedEvent = (event: RecordedEvent): RecordedEvent => ({
+  ...asStored(event),
+  data: erasedData(event),
+});
+
 type Opening = <Position extends bigint | null>(
   events: readonly (RecordedEvent & { readonly position: Position })[],
   /** The events before this one stay sealed. */

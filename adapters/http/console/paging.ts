@@ -14,6 +14,11 @@ export const shownPart = <Row>(found: readonly Row[], perPage = usualSize) => ({
   last: found.length > perPage ? found[perPage - 1] : undefined,
 });
 
-/** The part of a whole list that follows one of its rows; the first part if there is no such row. */
-export const partAfter = <Row>(all: readonly Row[], isBefore: (row: Row) => boolean, perPage = usualSize) =>
-  shownPart(all.slice(all.findIndex(isBefore) + 1), perPage);
+/**
+ * The part of a whole list that follows one of its rows; the first part if there is no such row, or none
+ * after it any more.
+ */
+export const partAfter = <Row>(all: readonly Row[], isBefore: (row: Row) => boolean, perPage = usualSize) => {
+  const rest = all.slice(all.findIndex(isBefore) + 1);
+  return shownPart(rest.length === 0 ? all : rest, perPage);
+};

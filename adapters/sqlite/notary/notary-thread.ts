@@ -11,8 +11,8 @@ import type { Milliseconds } from '../../../domain/ids.js';
 import { checkpointText, parseSigner, signNote } from '../../../domain/signed-note.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { MasterKeys } from '../../../domain/webhook-signing.js';
-import { openForReading } from '../database.js';
-import { insideGate } from '../gate.js';
+import { errcodeOf, isDamage, openForReading } from '../database.js';
+import { insideGate, type InsideGate } from '../gate.js';
 import { keysOfThread } from '../keys/keys-of-thread.js';
 import type { SharedLog } from '../log/log-reader.js';
 import type { InputOf, OutputOf } from '../writer/operations.js';
@@ -108,7 +108,16 @@ export const serveNotary = async <Elsewhere>({
     else request?.reject(new Error(message.message));
   });
 
-  const tiles = new SqliteLogTiles({ database, write, inGate });
+  /** Tiles that can't be read are damage of the log's file, as events are. */
+  const reading: InsideGate = (work) => {
+    try {
+      return inGate(work);
+    } catch (error) {
+      if (isDamage(errcodeOf(error))) throw new DamagedLog(1n, "the log's tiles can't be read");
+      throw error;
+    }
+  };
+  const tiles = new SqliteLogTiles({ database, write, inGate: reading });
   const load = loadMeter(shared.head, clock);
   const restAfter = async (worked: Milliseconds, signal: AbortSignal): Promise<void> => {
     const { position } = await tiles.tree();

@@ -183,6 +183,26 @@ describe('the check of the log', () => {
       await damaged.close();
     }));
 
+  it('finds damage of the tree over the log', () =>
+    inNewDirectory(async (directory) => {
+      const path = await written(directory);
+      const whole = await openDirectory(directory);
+      await whole.verified;
+      await whole.close();
+      const database = openForReading(path);
+      const { rootpage }: { readonly rootpage?: number } =
+        database.prepare("select rootpage from sqlite_master where name = 'log_tiles'").get() ?? {};
+      database.close();
+      const file = await open(path, 'r+');
+      await file.write(Buffer.alloc(4_096, 7), 0, 4_096, ((rootpage ?? 0) - 1) * 4_096);
+      await file.close();
+
+      const damaged = await openDirectory(directory);
+      const [found] = await eventually(() => (damaged.damage.length > 0 ? damaged.damage : null));
+      expect(found).to.have.property('reason', "the log's tiles can't be read");
+      await damaged.close();
+    }));
+
   it('keeps how far the log is notarized, so that the next start has less to read', () =>
     inNewDirectory(async (directory) => {
       await written(directory);

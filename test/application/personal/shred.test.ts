@@ -189,6 +189,26 @@ describe('the shredder', () => {
     expect(JSON.stringify(log.map(({ data, metadata }) => [data, metadata]))).to.equal(before);
   });
 
+  it('is shown at no moment while its keys are there, however long its stream is', async () => {
+    const { world, sealed } = await sealedWorld();
+    const id = contactIdOf(org, 'c-1');
+    const save = async (name: string) =>
+      execute(
+        sealed,
+        contact,
+        id,
+        world.command(),
+        saveContact(org, { ...details, name }, world.clock.instant()),
+      );
+    for (let at = 0; at < 250; at += 1) await save(`Ada Lovelace ${at}`);
+    const moment = await momentOf(sealed.store, (await sealed.store.head()).position, 'at');
+    const shown = () => documentAt(sealed.store, contacts, streamName('contact', id), moment);
+    expect((await shown())?.was.details?.name).to.equal('Ada Lovelace 249');
+    const erased = world.command();
+    await execute(sealed, contact, id, erased, eraseContact('a request', erased.at));
+    expect((await shown())?.was).to.include({ details: null, erasedAt: erased.at });
+  });
+
   it('destroys the key of an address that was removed from the do-not-mail list, and none of one added since', async () => {
     const { world, sealed, keys, ringOver } = await sealedWorld();
     const id = doNotMailId(org, 'ada@example.com');
