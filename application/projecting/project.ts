@@ -279,6 +279,10 @@ export class Projector {
       if (rebuild.isBegun) continue;
       rebuild.isBegun = true;
       const begun = await this.options.store.startBuild(projection);
+      // It is gone now if it was not active yet, as all builds of a new version are.
+      this.#live.builds = this.#live.builds.filter(
+        (build) => build.projection !== projection || !build.hidden,
+      );
       for (const group of this.#catchingUp)
         group.builds = group.builds.filter((build) => build.projection !== projection);
       this.#catchingUp = [

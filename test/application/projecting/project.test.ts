@@ -494,6 +494,28 @@ describe('a projector', () => {
     expect(new Set(served)).to.deep.equal(new Set(['v1']));
   });
 
+  it('rebuilds a new version that is asked for while all projections have one that is built first', async () => {
+    const log = new MemoryEventStore({ atomic: true });
+    const readModels = new MemoryReadModels();
+    const second: Projection<Note> = { ...notes, version: 2 };
+    for (let number = 0; number < 20; number++) await append(log, { id: `n${number}`, change: { org: 'o' } });
+    const first = { events: log, readModels };
+    await running(async (made) => (made.start(), void (await made.caughtUp())), {
+      ...first,
+      projections: [notes],
+    });
+    await running(
+      async (made) => {
+        const rebuilt = made.projector.rebuild('notes');
+        made.start();
+        await rebuilt;
+        await made.caughtUp();
+        expect((await readModels.page(second, { org: 'o', limit: 50 })).length).to.equal(20);
+      },
+      { ...first, projections: [second] },
+    );
+  });
+
   it('leaves the version before as it is while a new version is built, and makes nobody wait for the new one', async () => {
     const log = new MemoryEventStore({ atomic: true });
     const readModels = new MemoryReadModels();
