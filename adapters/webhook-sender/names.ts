@@ -181,17 +181,32 @@ const resolverOf = (clock: Clock): Resolve => {
   return async (hostname) => {
     const written = await hosts.addressesOf(hostname);
     if (written.length > 0) return written;
-    const resolver = current();
-    const [four, six] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
-    if (four.status === 'rejected' && six.status === 'rejected') throw four.reason;
-    return [
-      ...(four.status === 'fulfilled' ? four.value : []).map((address) => ({ address, family: 4 })),
-      ...(six.status === 'fulfilled' ? six.value : []).map((address) => ({ address, family: 6 })),
-    ];
+    return addressesFrom(current(), hostname, clock);
   };
 };
 
-const unanswered: readonly unknown[] = ['ETIMEOUT', 'ECONNREFUSED', 'ECANCELLED', 'EAI_AGAIN'];
+/** How long to wait for the second family: some name servers don't answer for one that a name lacks. */
+const otherFamilyWithin: Milliseconds = 500;
+
+/** The addresses of both families, or of the one that the name server answers for. */
+export const addressesFrom = async (
+  resolver: Pick<Resolver, 'resolve4' | 'resolve6'>,
+  hostname: string,
+  clock: Pick<Clock, 'sleep'>,
+): Promise<readonly ResolvedAddress[]> => {
+  const asked = [resolver.resolve4(hostname), resolver.resolve6(hostname)] as const;
+  const late = Promise.any(asked)
+    .then(() => clock.sleep(otherFamilyWithin))
+    .then((): readonly string[] => []);
+  const [four, six] = await Promise.allSettled(asked.map((one) => Promise.race([one, late])));
+  if (four?.status === 'rejected' && six?.status === 'rejected') throw four.reason;
+  return [
+    ...(four?.status === 'fulfilled' ? four.value : []).map((address) => ({ address, family: 4 })),
+    ...(six?.status === 'fulfilled' ? six.value : []).map((address) => ({ address, family: 6 })),
+  ];
+};
+
+const unanswered: readonly unknown[] = ['ETIMEOUT', 'ECONNREFUSED', 'ECANCELLED'];
 const refused: readonly unknown[] = ['ESERVFAIL', 'EREFUSED', 'EFORMERR', 'ENOTIMP', 'EBADRESP'];
 
 const reasonOf = (error: unknown): string => {

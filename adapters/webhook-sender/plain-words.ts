@@ -16,13 +16,17 @@ export const inPlainWords = (error: Error): string => {
 const codeOf = (error: Error): string | null =>
   'code' in error && typeof error.code === 'string' ? error.code : null;
 
+const unreachable = "the address can't be reached from here";
+
 const wordsByCode: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset',
   EPIPE: 'connection reset',
   UND_ERR_SOCKET: 'connection closed before the response was complete',
-  ENOTFOUND: 'the host name does not resolve',
-  EAI_AGAIN: 'the name server does not respond',
+  ETIMEDOUT: 'the connection could not be opened in time',
+  ENETUNREACH: unreachable,
+  EHOSTUNREACH: unreachable,
+  EADDRNOTAVAIL: unreachable,
   UND_ERR_HEADERS_OVERFLOW: 'the headers of the response are too large',
   HPE_HEADER_OVERFLOW: 'the headers of the response are too large',
   ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another name',

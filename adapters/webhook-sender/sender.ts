@@ -49,6 +49,9 @@ const vettingTimeout: Milliseconds = 2_000;
 /** How long an attempt waits until its name can be looked up. */
 const lookupPatience: Milliseconds = 5_000;
 
+/** After this time without a connection the next address of a name is tried: long enough for a second SYN. */
+const nextAddressAfter: Milliseconds = 1_500;
+
 const timedOut = new Error('timed out');
 
 const withoutResponse = (error: string, duration: Milliseconds = 0): AttemptResult => ({
@@ -202,6 +205,7 @@ export class UndiciWebhookSender implements WebhookSender {
     const { extraCertificates = [], timeout } = this.options;
     const connect = buildConnector({
       timeout,
+      autoSelectFamilyAttemptTimeout: nextAddressAfter,
       rejectUnauthorized: true,
       lookup: (hostname, options, callback) => this.#lookUp(hostname, options.all === true, callback),
       secureContext: createSecureContext(

@@ -4,7 +4,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { HostsFile, parseHosts } from '../../../adapters/webhook-sender/hosts-file.js';
-import { Names, TooManyLookups, type Resolve } from '../../../adapters/webhook-sender/names.js';
+import {
+  addressesFrom,
+  Names,
+  TooManyLookups,
+  type Resolve,
+} from '../../../adapters/webhook-sender/names.js';
 import { messageOf } from '../../../domain/errors.js';
 import { OrganizationId } from '../../../domain/ids.js';
 import { VirtualClock } from '../../support/memory/clock.js';
@@ -36,6 +41,24 @@ describe('looking up host names', () => {
     expect(await names.addressesOf('good.test', org, patience)).to.deep.equal(found);
     expect(asked.length).to.be.below(500);
     expect(asked.filter((name) => name.endsWith('.0')).length).to.be.within(1, 8);
+  });
+
+  it('takes the addresses of one family if the name server is silent about the other', async () => {
+    const answered = (...addresses: string[]) => Promise.resolve(addresses) as never;
+    const silent = () => new Promise<never>(() => undefined);
+    const lookUp = async (resolve4: () => Promise<never>, resolve6: () => Promise<never>) => {
+      const clock = new VirtualClock();
+      const addresses = addressesFrom({ resolve4, resolve6 }, 'half.test', clock);
+      await clock.advance(500);
+      return (await addresses).map(({ address, family }) => `${family} ${address}`);
+    };
+    const [four, six] = [() => answered('93.184.215.14'), () => answered('2606:2800::1')];
+    const none = () => Promise.reject<never>(Object.assign(new Error('none'), { code: 'ENODATA' }));
+    expect(await lookUp(four, silent)).to.deep.equal(['4 93.184.215.14']);
+    expect(await lookUp(silent, six)).to.deep.equal(['6 2606:2800::1']);
+    expect(await lookUp(four, six)).to.deep.equal(['4 93.184.215.14', '6 2606:2800::1']);
+    expect(await lookUp(none, six)).to.deep.equal(['6 2606:2800::1']);
+    expect(await lookUp(none, none).catch(messageOf)).to.equal('none');
   });
 
   it('remembers for a second that a name does not resolve', async () => {

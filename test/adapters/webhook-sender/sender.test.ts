@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
-import { createServer as createTlsServer } from 'node:tls';
+import tls, { createServer as createTlsServer } from 'node:tls';
 import {
   createServer as createNetServer,
   Socket,
@@ -104,6 +104,26 @@ describe('the webhook sender', () => {
     const { httpStatus, error, body } = result;
     return { httpStatus, error, body };
   };
+
+  it('gives each address of a name the time of a second SYN before it tries the next', async () => {
+    const connect = tls.connect;
+    const waits: unknown[] = [];
+    tls.connect = ((
+      options: tls.ConnectionOptions & { readonly autoSelectFamilyAttemptTimeout?: number },
+    ) => {
+      waits.push(options.autoSelectFamilyAttemptTimeout);
+      return connect(options);
+    }) as typeof connect;
+    try {
+      const { port } = await receiver((response) => response.end());
+      const addresses = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }));
+      const sender = senderWith({ resolve: async () => addresses });
+      expect(await resultOf(sender, to(`https://receiver.test:${port}/`))).to.include({ httpStatus: 200 });
+    } finally {
+      tls.connect = connect;
+    }
+    expect(waits).to.deep.equal([1_500]);
+  });
 
   it('posts the given bytes and headers, and returns status and body', async () => {
     const { port, received } = await receiver((response) => response.writeHead(202).end('thanks'));
