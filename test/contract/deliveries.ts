@@ -1038,6 +1038,19 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
+      'removes what ended behind deliveries that were made while the clock was ahead',
+      using(async (deliveries) => {
+        const ended = { dropReason: 'expired' } as const;
+        const ahead = Array.from({ length: 250 }, (_, at) =>
+          row(at + 1, { ...ended, occurredAt: 1_000_000_000 }),
+        );
+        await deliveries.log.insert(ahead);
+        await deliveries.log.insert([row(1_001, ended), row(1_002, { occurredAt: 500_000 })]);
+        expect(await deliveries.log.removeEnded(400_000)).to.equal(1);
+      }),
+    );
+
+    it(
       'counts the failure of a delivery that was removed and made again',
       using(async (deliveries) => {
         await exhaust(deliveries, [row(1)]);

@@ -169,6 +169,7 @@ export const deliveryOperations = (database: Database) => {
   const oldRows = database.prepare(
     'select seq, status, occurredAt, endedAt from deliveries where seq > ? order by seq limit ?',
   );
+  const newestRow = database.prepare('select occurredAt from deliveries order by seq desc limit 1');
   const removeRow = database.prepare('delete from deliveries where seq = ?');
   const endpointRow = (endpoint: string): StoredEndpoint | undefined => {
     const row: StoredEndpoint | undefined = endpointById.get(endpoint);
@@ -285,8 +286,10 @@ export const deliveryOperations = (database: Database) => {
         );
         for (const row of ended) removeRow.run(row.seq);
         const last = rows.at(-1);
-        // Rows are in the order in which they were made: later ones are younger.
-        const isLast = last === undefined || rows.length < rowsPerStep || last.occurredAt > before;
+        const newest: Pick<DeliveryRow, 'occurredAt'> | undefined = newestRow.get();
+        // Later rows are younger, but for those that were made while the clock was ahead.
+        const isYoung = (at: Milliseconds): boolean => at > before && at <= (newest?.occurredAt ?? at);
+        const isLast = last === undefined || rows.length < rowsPerStep || isYoung(last.occurredAt);
         return { removed: ended.length, last: isLast ? null : last.seq };
       },
 

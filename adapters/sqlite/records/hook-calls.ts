@@ -4,7 +4,7 @@ import {
   type HookCall,
   type HookCalls,
 } from '../../../application/ports/hook-calls.js';
-import { Instant, type Milliseconds, type Uuid } from '../../../domain/ids.js';
+import { Instant, type Uuid } from '../../../domain/ids.js';
 import { numberFrom, type Database } from '../database.js';
 import { nextTurn } from '../../../application/timing/next-turn.js';
 import { reachable } from '../errors.js';
@@ -38,21 +38,28 @@ export const sqliteHookCalls = ({
     'select hook from hook_calls where hook > ? order by hook, number limit 1',
   );
   const oldest = database.prepare(
-    `select number, at from hook_calls where hook = ? and number <=
-       (select number from hook_calls where hook = ? order by number desc limit 1 offset ?)
-       order by number limit ?`,
+    `select number, at from hook_calls where hook = ?1 and number > ?2 and number <=
+       (select number from hook_calls where hook = ?1 order by number desc limit 1 offset ?3)
+       order by number limit ?4`,
   );
+  const newest = database.prepare('select at from hook_calls where hook = ? order by number desc limit 1');
   const useOf = database.prepare('select fires, lastFiredAt from hook_uses where hook = ?');
 
-  /** The numbers of a hook's old calls that are not among its newest, oldest first. */
-  const oldOf = (hook: string, before: Milliseconds): readonly number[] => {
+  /**
+   * The old ones among a hook's next calls after a number, apart from its newest ones; and that number, null
+   * at the end: later calls are younger, but for those that were recorded while the clock was ahead.
+   */
+  const oldAfter = (hook: string, number: number, end: string) => {
     const rows: readonly { readonly number: number; readonly at: string }[] = oldest.all(
       hook,
-      hook,
+      number,
       newestKept,
       removedAtOnce,
     );
-    return rows.filter(({ at }) => Date.parse(at) < before).map(({ number }) => number);
+    const latest: { readonly at: string } | undefined = newest.get(hook);
+    const last = rows.length < removedAtOnce ? undefined : rows.at(-1);
+    const goesOn = last !== undefined && (last.at < end || last.at > (latest?.at ?? last.at));
+    return { old: rows.filter(({ at }) => at < end), last: goesOn ? last.number : null };
   };
 
   /** The first hook with calls whose id is greater. */
@@ -85,12 +92,14 @@ export const sqliteHookCalls = ({
       ),
 
     removeOld: async (before, signal) => {
+      const end = new Date(before).toISOString();
       for (let hook = hookAfter(''); hook !== null && !signal.aborted; hook = hookAfter(hook)) {
-        for (let old = oldOf(hook, before); old.length > 0 && !signal.aborted;) {
-          await writer.write(...old.map((number) => [remove, number] as const));
-          old = old.length < removedAtOnce ? [] : oldOf(hook, before);
+        for (let number: number | null = 0; number !== null && !signal.aborted;) {
+          const { old, last }: ReturnType<typeof oldAfter> = oldAfter(hook, number, end);
+          if (old.length > 0) await writer.write(...old.map((each) => [remove, each.number] as const));
+          await nextTurn();
+          number = last;
         }
-        await nextTurn();
       }
     },
   });

@@ -69,4 +69,22 @@ describe('hook calls in SQLite', () => {
       ]);
       await file.close();
     }));
+
+  it('are removed behind those that were recorded while the clock was ahead', () =>
+    inNewDirectory(async (directory) => {
+      const file = await openDirectory(directory);
+      const calls = sqliteHookCalls(file);
+      const record = async (from: number, many: number, at: string) =>
+        Promise.all(
+          Array.from({ length: many }, (_, number) => calls.record(call('hook-a', from + number, at))),
+        );
+      await record(0, 250, '2027-03-01T12:00:00.000Z');
+      await record(250, 300, old);
+      await record(550, newestKept, '2026-03-20T12:00:00.000Z');
+      await calls.removeOld(Date.parse('2026-03-10T00:00:00.000Z'), new AbortController().signal);
+      const left = await calls.page('hook-a' as Uuid, { startingAfter: null, limit: 5_000 });
+      expect(left?.filter(({ at }) => at === old)).to.deep.equal([]);
+      expect(left).to.have.lengthOf(newestKept + 250);
+      await file.close();
+    }));
 });
