@@ -10,6 +10,9 @@ import type { Milliseconds } from '../../domain/ids.js';
  */
 export class RabbitUnavailable extends NamedError {}
 
+/** A queue that is full, and refuses what comes then, did not take a message. Others may have. */
+export class RabbitRefused extends RabbitUnavailable {}
+
 /** Where the broker is. */
 export interface Broker {
   /** `amqp://` or `amqps://`. */

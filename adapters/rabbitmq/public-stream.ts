@@ -1,8 +1,12 @@
-import { PublicStreamUnavailable, type PublicStream } from '../../application/ports/public-stream.js';
+import {
+  PublicStreamRefused,
+  PublicStreamUnavailable,
+  type PublicStream,
+} from '../../application/ports/public-stream.js';
 import { cloudEventAttributes, externalEvent } from '../../application/log/watch-log.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import type { Uuid } from '../../domain/ids.js';
-import { RabbitUnavailable } from './connection.js';
+import { RabbitRefused, RabbitUnavailable } from './connection.js';
 import { ConfirmingPublisher, type BrokerMessage, type Sending } from './publisher.js';
 import { declareEvents, topologyOf, type Topology } from './topology.js';
 
@@ -37,6 +41,7 @@ export class RabbitPublicStream implements PublicStream {
     try {
       await this.#publisher.publish(events.map((event) => this.#message(event, log)));
     } catch (error) {
+      if (error instanceof RabbitRefused) throw new PublicStreamRefused(error.message, { cause: error });
       if (error instanceof RabbitUnavailable)
         throw new PublicStreamUnavailable(error.message, { cause: error });
       throw error;

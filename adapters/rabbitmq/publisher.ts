@@ -2,9 +2,11 @@ import { Duplex } from 'node:stream';
 import type { Channel, ChannelModel, ConfirmChannel, Options } from 'amqplib';
 import { uncounted, type CountCall } from '../../application/ports/count-call.js';
 import { withTimeout } from '../../application/timing/with-timeout.js';
+import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import {
   RabbitConnection,
+  RabbitRefused,
   RabbitUnavailable,
   type Broker,
   type RabbitConnectionOptions,
@@ -98,8 +100,7 @@ export class ConfirmingPublisher {
     const messageId = options.messageId ?? String((this.#sent += 1));
     return new Promise((resolve, reject) => {
       const settle = (error: unknown): void => {
-        if (error !== null && error !== undefined)
-          reject(new RabbitUnavailable('RabbitMQ did not accept a message.', { cause: error }));
+        if (error !== null && error !== undefined) reject(notTaken(error));
         else if (this.#returned.delete(messageId)) {
           // A queue or binding is gone: a new connection declares everything again.
           this.#connection.reset(`no queue takes messages from ${exchange}`);
@@ -141,3 +142,11 @@ export class ConfirmingPublisher {
     this.#channel = channel;
   }
 }
+
+/** amqplib tells by its text alone that the broker has refused a message. */
+const notTaken = (error: unknown): RabbitUnavailable =>
+  messageOf(error) === 'message nacked'
+    ? new RabbitRefused('A queue refused a message: it is full, and its overflow is reject-publish.', {
+        cause: error,
+      })
+    : new RabbitUnavailable('RabbitMQ did not accept a message.', { cause: error });

@@ -2,7 +2,7 @@ import type { LoggedEvent } from '../../domain/events.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Checkpoints } from '../ports/checkpoints.js';
 import { markOf, type EventStore, type LogReader } from '../ports/event-store.js';
-import type { PublicStream } from '../ports/public-stream.js';
+import { PublicStreamRefused, type PublicStream } from '../ports/public-stream.js';
 import type { Clock } from '../ports/system.js';
 import { assertSameLog, logIdOf } from './same-log.js';
 import { untilAborted } from '../timing/until-aborted.js';
@@ -16,6 +16,8 @@ export interface PublishEventsDeps {
 
 const checkpointName = 'public-stream';
 const pause: Milliseconds = 1_000;
+/** Each repeat fills the queues of others again while one refuses: the pauses grow up to this. */
+const maxPause: Milliseconds = 60_000;
 const batchSize = 500;
 
 /**
@@ -77,7 +79,18 @@ export const publishEvents = async (
 ): Promise<void> => {
   const { store, checkpoints, publicStream, clock } = deps;
   const logId = logIdOf(store);
+  let refused = 0;
+  const publish = async (batch: readonly LoggedEvent[]): Promise<void> => {
+    try {
+      await publicStream.publish(batch, await logId());
+      refused = 0;
+    } catch (error) {
+      refused = error instanceof PublicStreamRefused ? refused + 1 : 0;
+      throw error;
+    }
+  };
   await untilAborted({ clock, signal, pause, onError: report }, async () => {
+    if (refused > 0) await clock.sleep(Math.min(pause * 2 ** refused, maxPause), signal);
     const saved = (await checkpoints.load(checkpointName)) ?? (await beginning(deps, signal));
     await assertSameLog(store, 'The public event stream', saved);
     const progress = new PublishProgress(checkpoints);
@@ -85,7 +98,7 @@ export const publishEvents = async (
     const keeping = progress.keep(deps, over.signal);
     try {
       for await (const batch of store.follow(saved.position, { signal, batch: batchSize })) {
-        await publicStream.publish(batch, await logId());
+        await publish(batch);
         const last = batch.at(-1);
         if (last !== undefined) progress.moveTo(last);
       }

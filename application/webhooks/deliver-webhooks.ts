@@ -121,9 +121,10 @@ class Worker {
     const { gates, claims } = this.deps.deliveries;
     const now = this.#dueClock.now();
     this.#schedule.forget(this.deps.clock.monotonic());
-    for (const tripped of await gates.tripped()) await this.#disable(tripped);
     await claims.hasten(now, now + Math.max(...this.deps.policy.backoff) + clockDifference);
     for (const [endpoint, due] of await claims.dueTimes()) this.notify({ endpoint, due });
+    // Last: each writes to the log, which may be away.
+    for (const tripped of await gates.tripped()) await this.#disable(tripped);
   }
 
   /** Asks for all missing routes at once. Routes that can't be had now are left to the next sweep. */

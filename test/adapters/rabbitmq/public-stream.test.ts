@@ -4,7 +4,7 @@ import { CloudEvent, HTTP } from 'cloudevents';
 import { RabbitPublicStream } from '../../../adapters/rabbitmq/public-stream.js';
 import { topologyOf } from '../../../adapters/rabbitmq/topology.js';
 import { MemoryCheckpoints } from '../../support/memory/checkpoints.js';
-import { PublicStreamUnavailable } from '../../../application/ports/public-stream.js';
+import { PublicStreamRefused, PublicStreamUnavailable } from '../../../application/ports/public-stream.js';
 import { markOf } from '../../../application/ports/event-store.js';
 import { publishEvents } from '../../../application/log/publish-events.js';
 import { externalEvent } from '../../../application/log/watch-log.js';
@@ -142,6 +142,22 @@ describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => 
         body: externalEvent(logged, log),
       }));
       expect(await read()).to.deep.equal(expected);
+    }));
+
+  it('tells that a queue refuses events', () =>
+    using(async ({ stream, inbox }) => {
+      await isUp(stream);
+      const full = `${inbox}-full`;
+      await withChannel(url, async (channel) => {
+        await channel.assertQueue(full, { arguments: { 'x-max-length': 1, 'x-overflow': 'reject-publish' } });
+        await channel.bindQueue(full, topologyOf([], inbox.slice(0, -'inbox'.length)).events, 'card.*');
+      });
+      try {
+        const refused = stream.publish([event(1), event(2), event(3)], log);
+        expect(await refused.catch((error: unknown) => error)).to.be.instanceOf(PublicStreamRefused);
+      } finally {
+        await withChannel(url, (channel) => channel.deleteQueue(full));
+      }
     }));
 
   it('hands what is published together to the system in one write', () =>

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { ProcessCheckpoint } from '../../../application/ports/checkpoints.js';
+import { PublicStreamRefused } from '../../../application/ports/public-stream.js';
 import { publishEvents } from '../../../application/log/publish-events.js';
 import { eventually } from '../../support/time/eventually.js';
 import { buy, makeWorld, type World } from '../../support/fixtures/world.js';
@@ -129,5 +130,40 @@ describe('the public event stream', () => {
     await running;
     expect(positions.slice(first)).to.deep.equal([first + 1, first + 2, first + 1, first + 2]);
     expect(reported).to.deep.equal(['Error: the database is away']);
+  });
+
+  it('repeats events ever more seldom for a queue that refuses them, up to a minute apart', async () => {
+    const world = await makeWorld({ atomic: true });
+    const { store, clock } = world;
+    const tries: number[] = [];
+    let isFull = true;
+    const publicStream = {
+      publish: async () => {
+        tries.push(clock.now());
+        if (isFull) throw new PublicStreamRefused('it is full');
+      },
+    };
+    const stop = new AbortController();
+    const running = publishEvents(
+      { store, clock, checkpoints: new MemoryCheckpoints(), publicStream },
+      stop.signal,
+      () => undefined,
+    );
+    const later = async (seconds: number): Promise<void> => {
+      for (let second = 0; second < seconds; second += 1) await clock.advance(1_000);
+    };
+    await later(300);
+    const pauses = tries.slice(1).map((at, index) => at - (tries[index] ?? 0));
+    expect(pauses.slice(0, 3)).to.deep.equal([3_000, 5_000, 9_000]);
+    expect(Math.max(...pauses)).to.equal(61_000);
+    isFull = false;
+    await later(61);
+    isFull = true;
+    tries.length = 0;
+    await buy(world, 5);
+    await later(4);
+    expect(tries).to.have.lengthOf(2);
+    stop.abort();
+    await running;
   });
 });

@@ -295,6 +295,28 @@ describe('delivering webhooks', () => {
     await stop();
   });
 
+  it('does not wait for endpoints that can not be disabled yet', async () => {
+    const office = await openOffice({ disableAfter: 2 });
+    office.sender.manner = () => 500;
+    await office.register(url, ['card.created']);
+    const { id } = await office.register('https://cancels.test/', ['card.cancelled']);
+    const stop = await office.start({ disable: async () => undefined });
+    const code = (await office.send()) as CardCode;
+    await office.send();
+    await office.until(async () => (await office.deliveries.gates.tripped()).length === 1);
+    const byKey = { ...office.world.command(), actor: { kind: 'key' as const, id: 'a-key' } };
+    await changeCard(office.world, { code, org }, byKey, cancel);
+    const statusOf = async () => (await office.rows()).find(({ endpoint }) => endpoint === id);
+    await office.until(async () => (await statusOf())?.attempts.length === 1);
+    await stop();
+    office.sender.manner = () => 200;
+    const logIsAway = new Promise<void>(() => undefined);
+    const stopAgain = await office.start({ disable: () => logIsAway });
+    await office.world.clock.advance(60_000);
+    await office.until(async () => (await statusOf())?.status === 'delivered');
+    void stopAgain();
+  });
+
   it('reads the log for a replay from the time on, and only until the signal aborts', async () => {
     const office = await openOffice();
     const { id } = await office.register(url, ['card.mailed']);
