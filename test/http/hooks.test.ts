@@ -269,6 +269,24 @@ describe('inbound hooks', () => {
       expect((await fire({ ...hello, email: 'bo@example.com' })).body['status']).to.equal('scheduled');
     });
 
+    it('finds the contact that was saved with the same `external_id`, and no other', async () => {
+      const { fire } = await make();
+      await service.operator(`/operator/v1/organizations/${tenant.org}/do-not-mail`, {
+        body: { email: 'ann@example.com' },
+      });
+      const statusFor = async (external_id: unknown) =>
+        (await fire({ ...hello, external_id })).body['status'];
+      for (const external_id of ['c-1\u200b', 'true', '7']) {
+        await tenant.api('/api/v1/contacts', {
+          body: { external_id, name: 'Ann', email: 'ann@example.com' },
+        });
+        expect(await statusFor(` ${external_id} `), external_id).to.equal('held');
+      }
+      expect(await statusFor(7)).to.equal('held');
+      for (const other of ['c-1', true, ['true'], '\u200b', 'x'.repeat(256)])
+        expect(await statusFor(other), String(other)).to.equal('scheduled');
+    });
+
     it('holds a card to an address on the list in either spelling of its host', async () => {
       const { fire } = await make();
       const spellings = ['@bücher.example', '@xn--bcher-kva.example'];

@@ -5,13 +5,15 @@ import { emailIn, onlyItem } from '../../../domain/email.js';
 import { isPlainObject } from '../../../domain/plain-object.js';
 import { ownProperty, scalarText, type Payload } from '../../../domain/template.js';
 import { isBlank } from '../../../domain/text.js';
+import { contactRecord } from './contact-fields.js';
 import { exampleMessage, exampleRecipient, newCard, readCardFields } from './card-fields.js';
 import { annotations } from '../schema/fields.js';
 import { jsonSchemaOf, type JsonSchema } from '../schema/json-schema.js';
-import type { JsonObject } from '../schema/read.js';
+import { parseFields, type JsonObject } from '../schema/read.js';
 
 const cardFields = Object.keys(newCard.shape).filter((name) => name !== 'recipient');
 const recipientFields = Object.keys(newCard.shape.recipient.shape);
+const contactReference = contactRecord.pick({ external_id: true });
 
 /** Other names under which payloads have fields of a card. (docs/contract.md#sending-through-a-hook) */
 const aliases: Readonly<Record<string, string>> = {
@@ -156,11 +158,13 @@ export const readHookPayload = (payload: JsonObject): HookRequest => {
   const isOneAddress = sent === undefined || sent === null || isPlainObject(sent);
   const body: Record<string, unknown> = { recipient: isOneAddress ? recipient : sent };
   for (const name of cardFields) body[name] = find([payload], ...namesOf(name));
+  const { external_id: externalId } = parseFields(contactReference, payload);
   return {
     card: readCardFields(body),
     hasMessage: body['message'] !== undefined,
     email: emailIn(both.map((source) => ownProperty(source, 'email')).find(hasEmail)),
-    externalId: scalarText(ownProperty(payload, 'external_id')),
+    // What a contact's own is refused for refers to none.
+    externalId: 'value' in externalId ? externalId.value : null,
     firstName: joined ? first.trim() : null,
     lastName: scalarText(last),
     payload,
