@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError } from './errors.js';
-import { LocalDate, type Brand, type Instant } from './ids.js';
+import { Instant, LocalDate, type Brand } from './ids.js';
 import { isBlank, truncate } from './text.js';
 
 /** A day of every year: `MM-DD`. */
@@ -35,6 +35,20 @@ export const parseLocalDate = (text: string): LocalDate | null => {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || Number.isNaN(Date.parse(text))) return null;
   const date = text as LocalDate;
   return addDays(date, 0) === date ? date : null;
+};
+
+const isoTime = /^(\d{4}-\d{2}-\d{2})(?:T(\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:\d{2})?)?$/i;
+const instantLength = 'YYYY-MM-DDTHH:MM:SS.mmmZ'.length;
+
+/**
+ * The instant that an ISO 8601 time or date names, in UTC unless it has an offset; null for any other text,
+ * and for what does not exist or is in no year of four digits: as text, that would not sort by time.
+ */
+export const parseInstant = (text: string): Instant | null => {
+  const [, date = '', clock = '00:00', zone = 'Z'] = isoTime.exec(text) ?? [];
+  const time = parseLocalDate(date) === null ? NaN : Date.parse(`${date}T${clock}${zone.toUpperCase()}`);
+  const at = Number.isNaN(time) ? '' : new Date(time).toISOString();
+  return at.length === instantLength ? Instant.parse(at) : null;
 };
 
 /** Remembers the last result of a pure function: the service asks for the same day all day long. */

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { execFileSync } from 'node:child_process';
 import {
   addBusinessDays,
   addDays,
@@ -11,6 +12,7 @@ import {
   honored,
   readArriveOn,
   readBirthday,
+  parseInstant,
   parseLocalDate,
   readWorkAnniversary,
   soonestArrival,
@@ -41,6 +43,39 @@ const refusal = (act: () => unknown): { code: string; message: string } => {
   }
   throw new Error('nothing was refused');
 };
+
+describe('a time that someone names', () => {
+  const times: Readonly<Record<string, string | null>> = {
+    '2026-03-01': '2026-03-01T00:00:00.000Z',
+    '2026-03-01T12:00': '2026-03-01T12:00:00.000Z',
+    '2026-03-01t12:00:30.1239z': '2026-03-01T12:00:30.123Z',
+    '2026-03-01T01:00:00+02:00': '2026-02-28T23:00:00.000Z',
+    '2024-02-29T23:59-01:00': '2024-03-01T00:59:00.000Z',
+    '9999-12-31T23:59:59Z': '9999-12-31T23:59:59.000Z',
+    '9999-12-31T23:59:59-01:00': null,
+    '0000-01-01T00:00:00+01:00': null,
+    '2026-02-30': null,
+    '2026-02-29T12:00Z': null,
+    '2026-03-01T25:00': null,
+    '2026-03-01 12:00': null,
+    '+012026-03-01': null,
+    '2026-03-01Z': null,
+    tomorrow: null,
+  };
+
+  it('is in UTC unless it has an offset, and exists', () => {
+    for (const [text, at] of Object.entries(times)) expect(parseInstant(text), text).to.equal(at);
+  });
+
+  it('is the same in every time zone of a process', () => {
+    const module = new URL('../../domain/calendar.js', import.meta.url).href;
+    const read = `import { parseInstant } from ${JSON.stringify(module)};
+      console.log(JSON.stringify(${JSON.stringify(Object.keys(times))}.map(parseInstant)))`;
+    const program = ['--input-type=module', '--eval', read];
+    const printed = execFileSync(process.execPath, program, { env: { TZ: 'Asia/Tokyo' }, encoding: 'utf8' });
+    expect(JSON.parse(printed)).to.deep.equal(Object.values(times));
+  });
+});
 
 describe('a date', () => {
   it('may be YYYY-MM-DD for a day that exists', () => {

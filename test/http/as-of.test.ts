@@ -159,7 +159,7 @@ describe('what the operator is shown as of then', () => {
           wanted,
           null,
         ]);
-      for (const at of ['yesterday', '2026-13-01', '-1', beyond])
+      for (const at of ['yesterday', '2026-13-01', '2026-02-30', '9999-12-31T23:59-01:00', '-1', beyond])
         expect(refusal(await operator(`${path}?at=${at}`)), `${path} ${at}`).to.deep.equal([
           400,
           'invalid_parameter',

@@ -62,6 +62,7 @@ describe('the keys of operators', () => {
       [{ scopes: ['cards:read'] }, 'scopes'],
       [{ scopes: ['operator:audit'], expires_at: '2001-01-01' }, 'expires_at'],
       [{ scopes: ['operator:audit'], expires_at: 'soon' }, 'expires_at'],
+      [{ scopes: ['operator:audit'], expires_at: '2999-02-29' }, 'expires_at'],
     ] as const)
       expect(refusal(await root(base, { body }))).to.deep.equal([400, 'invalid_parameter', param]);
   });

@@ -1,12 +1,12 @@
 import { latest, momentOf, type AsOf, type Moment, type Past } from '../../../application/history/as-of.js';
 import type { EventStore, Place } from '../../../application/ports/event-store.js';
 import { z } from 'zod';
+import { parseInstant } from '../../../domain/calendar.js';
 import { truncate } from '../../../domain/text.js';
 import { DomainError } from '../../../domain/errors.js';
-import type { Instant } from '../../../domain/ids.js';
 import { optionalText } from '../schema/fields.js';
 import { shownPosition, shownRevision } from '../schema/shown.js';
-import { instant, isoTime, pageOf, timestamp } from './responses.js';
+import { instant, pageOf, timestamp } from './responses.js';
 import type { TextResponse } from '../server/route.js';
 
 const position = /^\d{1,18}$/;
@@ -29,14 +29,14 @@ export const placeFrom = async (log: Log, sent: string, param: string): Promise<
 
 const readMoment = async (log: Log, sent: string, param: string): Promise<Moment> => {
   if (position.test(sent)) return momentOf(log, BigInt(sent), param);
-  const time = isoTime.test(sent) ? Date.parse(sent) : NaN;
-  if (Number.isNaN(time))
+  const at = parseInstant(sent);
+  if (at === null)
     throw new DomainError(
       'invalid_parameter',
       `\`${param}\` must be a position of the log or an ISO 8601 time, not \`${truncate(sent, 100)}\`.`,
       param,
     );
-  return { position: null, at: new Date(time).toISOString() as Instant };
+  return { position: null, at };
 };
 
 /** A further field of a response as of a moment: the event at which it stopped, in its stream. */

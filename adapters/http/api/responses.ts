@@ -126,6 +126,3 @@ export const receiptHeader: Readonly<Record<string, DocumentedHeader>> = {
 export const receiptFor = (stream: StreamName, revision: number): Readonly<Record<string, string>> => ({
   [receipt]: `${stream}@${revision}`,
 });
-
-/** The form of a time in a request, ISO 8601. */
-export const isoTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/i;

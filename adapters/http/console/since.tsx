@@ -1,4 +1,5 @@
 import type { Clock } from '../../../application/ports/system.js';
+import { parseInstant } from '../../../domain/calendar.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { LabelledControl, useSent } from '../web/form.js';
@@ -28,9 +29,10 @@ export const localTime = (at: Milliseconds, timeZone: string): string =>
  * `invalid_parameter`.
  */
 export const readLocalTime = (text: string, timeZone: string, param: string): Milliseconds => {
-  const wall = written.test(text) ? Date.parse(`${text}Z`) : NaN;
-  if (Number.isNaN(wall))
+  const inUtc = written.test(text) ? parseInstant(text) : null;
+  if (inUtc === null)
     throw new DomainError('invalid_parameter', 'Give a day and a time, like 2026-03-02T15:04.', param);
+  const wall = Date.parse(inUtc);
   const offsetAt = (at: Milliseconds): Milliseconds => Date.parse(`${localTime(at, timeZone)}Z`) - at;
   const [before, after] = [wall - offsetAt(wall - day), wall - offsetAt(wall + day)];
   return before + offsetAt(before) === wall ? before : after;

@@ -15,12 +15,13 @@ import {
   type ReadKeysDeps,
 } from '../../../application/access/read-keys.js';
 import { operatorScopes, scopes } from '../../../domain/api-key.js';
+import { parseInstant } from '../../../domain/calendar.js';
 import { house } from '../../../domain/members.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Instant } from '../../../domain/ids.js';
 import { readLine } from '../../../domain/text.js';
 import { asOfField, momentFrom, pastPage } from '../api/as-of.js';
-import { byId, instant, isoTime, listOf, pageOf, timestamp } from '../api/responses.js';
+import { byId, instant, listOf, pageOf, timestamp } from '../api/responses.js';
 import { labelFacts, optional, optionalText } from '../schema/fields.js';
 import { alwaysTrue, idOf, newSecret, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
@@ -133,14 +134,14 @@ const operatorKeyBody = (row: ListedOperatorKey) =>
 /** Reads when a key expires. Throws `invalid_parameter`. */
 const expiryFrom = (sent: string | null, now: Instant): Instant | null => {
   if (sent === null) return null;
-  const time = isoTime.test(sent) ? Date.parse(sent) : NaN;
-  if (Number.isNaN(time) || time <= Date.parse(now))
+  const expires = parseInstant(sent);
+  if (expires === null || expires <= now)
     throw new DomainError(
       'invalid_parameter',
       '`expires_at` must be an ISO 8601 time to come.',
       'expires_at',
     );
-  return new Date(time).toISOString() as Instant;
+  return expires;
 };
 
 /** Operators' keys. Only the operator token makes and revokes them. */
