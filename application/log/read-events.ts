@@ -159,8 +159,8 @@ export const readEvent = async (
 
 /**
  * The public events of an organization after the event `after` (null: all), oldest first, then live, until
- * the signal aborts. At least once, in log order. Throws `invalid_cursor`, ReadModelsUnavailable,
- * EventStoreUnavailable.
+ * the signal aborts. At least once, in log order. Throws `invalid_cursor`, which `unknown` makes,
+ * ReadModelsUnavailable, EventStoreUnavailable.
  */
 export const followEvents = async (
   deps: ReadEventsDeps,
@@ -168,13 +168,15 @@ export const followEvents = async (
   { type, card: wanted }: Pick<EventQuery, 'type' | 'card'>,
   after: string | null,
   signal: AbortSignal,
+  unknown: () => DomainError = unknownCursor,
 ): Promise<AsyncIterable<ShownEvent>> => {
   const begin =
     after === null
       ? ((await deps.readModels.get(organizations, org))?.created ?? 0n)
-      : (await rowOf(deps, org, after, unknownCursor)).created;
+      : (await rowOf(deps, org, after, unknown)).created;
   const parsed = wanted === null ? null : parseCardCode(wanted);
-  const stream = parsed?.kind === 'code' ? cardStream(parsed.code) : null;
+  // What is no code is as the empty one, which no card has.
+  const stream = parsed && cardStream(parsed.kind === 'code' ? parsed.code : ('' as CardCode));
   const filter = { category: card.category, stream, organization: org, types: null };
   const sourcesOf = sources(deps);
   return (async function* () {

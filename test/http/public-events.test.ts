@@ -191,5 +191,14 @@ describe('GET /api/v1/events', () => {
     });
     expect(refusal(wrong).slice(0, 2)).to.deep.equal([400, 'invalid_cursor']);
     expect((wrong.body['error'] as Fields)['message']).to.include(`\`${String(newest?.['id'])}\``);
+    const both = await tenant.api(`${path}?starting_after=${String(newest?.['id'])}`, {
+      headers: { accept: 'text/event-stream', 'last-event-id': 'evt_none' },
+    });
+    expect([...refusal(both), (both.body['error'] as Fields)['message']]).to.deep.equal([
+      400,
+      'invalid_cursor',
+      null,
+      '`Last-Event-ID` matches no event of this organization: `evt_none`. Leave it out to begin with the first.',
+    ]);
   });
 });

@@ -6,7 +6,9 @@ import {
   type ReadEventsDeps,
   type ShownEvent,
 } from '../../../application/log/read-events.js';
+import { DomainError } from '../../../domain/errors.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
+import { truncate } from '../../../domain/text.js';
 import {
   eventFormat,
   idParam,
@@ -83,6 +85,12 @@ export interface EventRoutesDeps extends ReadEventsDeps {
 /** How many streams of an organization, or of an operator, may be open at a time: each commit wakes all. */
 export const maxStreams = 100;
 
+const unknownLastSeen = (id: string): DomainError =>
+  new DomainError(
+    'invalid_cursor',
+    `\`Last-Event-ID\` matches no event of this organization: \`${truncate(id, 100)}\`. Leave it out to begin with the first.`,
+  );
+
 /** Public events of an organization's cards, for polling instead of webhooks. */
 export const eventRoutes = (deps: EventRoutesDeps): readonly Route[] => [
   route('GET /api/v1/events', {
@@ -127,8 +135,10 @@ export const eventRoutes = (deps: EventRoutesDeps): readonly Route[] => [
       const shape = asBatch || format === 'cloudevents' ? cloudEventFrom(deps.baseUrl()) : asWebhook;
       if (wanted === 'text/event-stream') {
         request.takePlace(caller.org, maxStreams);
-        const after = request.header('last-event-id')[0] ?? startingAfter;
-        const events = await followEvents(deps, caller.org, { type, card }, after || null, signal);
+        const [lastSeen] = request.header('last-event-id');
+        const after = (lastSeen ?? startingAfter) || null;
+        const unknown = lastSeen === undefined ? undefined : () => unknownLastSeen(lastSeen);
+        const events = await followEvents(deps, caller.org, { type, card }, after, signal, unknown);
         return { events: sent(events, shape) };
       }
       const events = await listEvents(deps, caller.org, { limit, type, card, startingAfter });

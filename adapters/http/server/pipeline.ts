@@ -33,7 +33,8 @@ const undecodable = (code: ErrorCode): DomainError =>
 /** A refusal of the id or the cursor in a request with an API key, with its value. */
 const withId = (error: unknown, { access }: Route, ids: readonly string[], cursor = ''): unknown => {
   if (!(error instanceof DomainError) || access.kind !== 'key') return error;
-  const id = error.code === 'invalid_cursor' ? cursor : error.code.endsWith('not_found') ? ids[0] : undefined;
+  const isCursor = error.param === 'starting_after';
+  const id = isCursor ? cursor : error.code.endsWith('not_found') ? ids[0] : undefined;
   if (id === undefined) return error;
   const message = error.message.replace(/\.(?= |$)/, () => `: \`${truncate(id, 100)}\`.`);
   const next = message.includes('. ') ? '' : ' Take one from the list.';
@@ -85,12 +86,7 @@ export const pipeline = (options: PipelineOptions) => {
       const told =
         error instanceof UnknownName
           ? await withProposal(exchange.caller, error)
-          : withId(
-              error,
-              route,
-              Object.values(params),
-              sent['starting_after'] ?? exchange.request.headers['last-event-id']?.toString(),
-            );
+          : withId(error, route, Object.values(params), sent['starting_after']);
       throw route.body === null ? told : atField(route.body.schema, told);
     } finally {
       giveUpUpload(exchange);

@@ -85,6 +85,38 @@ describe('an event that the log has and the projections do not', () => {
 });
 
 describe('those who follow the events of an organization', () => {
+  it('are told of one card, or of none if what they ask for is no code', async () => {
+    const world = await makeWorld({ atomic: true, credits: 5 });
+    const { code } = await sendCard(world, sendRequest(world));
+    await sendCard(world, sendRequest(world));
+    const { store } = world;
+    const { position } = await store.head();
+    const upToNow = async function* (...[after, how]: Parameters<typeof store.follow>) {
+      for await (const batch of store.follow(after, how)) {
+        yield batch;
+        if (batch.at(-1)?.position === position) return;
+      }
+    };
+    const deps = {
+      ...world,
+      store: { follow: upToNow, readStream: store.readStream.bind(store) } as unknown as typeof store,
+      readModels: { get: () => Promise.resolve(null) } as unknown as ReadEventsDeps['readModels'],
+      readYourWrites: { afterWrite: () => Promise.resolve(), lateFor: () => null },
+    };
+    const told = async (card: string | null): Promise<number> => {
+      const events = await followEvents(deps, org, { type: null, card }, null, new AbortController().signal);
+      let count = 0;
+      for await (const _ of events) count += 1;
+      return count;
+    };
+    expect([
+      await told(null),
+      await told(code),
+      await told('HC-0000000'),
+      await told('no code'),
+    ]).to.deep.equal([2, 1, 0, 0]);
+  });
+
   it('read the first event of a card once for all of them', async () => {
     const world = await makeWorld({ atomic: true, credits: 5 });
     const { code } = await sendCard(world, sendRequest(world));
