@@ -11,7 +11,7 @@ import { collectionCard, handwriting, handwritingId, offeredHand } from '../../d
 import { doNotMail, doNotMailId } from '../../domain/do-not-mail.js';
 import { unwrap, type Captured } from '../../domain/errors.js';
 import type { Command } from '../../domain/events.js';
-import { reasonToHold } from '../../domain/hold.js';
+import { reasonToHold, type OptOut } from '../../domain/hold.js';
 import type { LocalDate, OrganizationId, Uuid } from '../../domain/ids.js';
 import {
   copyOf,
@@ -50,11 +50,14 @@ export interface CardFields {
 }
 
 /** The email of a card that was sent over the API. */
-export const noEmail: CardDraft['email'] = { value: null };
+export const noEmail = { value: null };
 
 export interface CardDraft extends CardFields {
-  /** For the do-not-mail list. (decision 17: when the do-not-mail list counts) */
-  readonly email: Captured<string | null>;
+  /**
+   * For the do-not-mail list; `lost` if the contact has one that can't be read any more, or may have had.
+   * (decision 17: when the do-not-mail list counts)
+   */
+  readonly email: Captured<string | null> | 'lost';
   readonly contact: Uuid | null;
 }
 
@@ -150,7 +153,8 @@ const optOut = async (
   streams: Streams,
   org: OrganizationId,
   email: CardDraft['email'],
-): Promise<'listed' | 'unclear' | null> => {
+): Promise<OptOut | null> => {
+  if (email === 'lost') return email;
   if ('refusal' in email) return 'unclear';
   if (email.value === null) return null;
   return (await streams.load(doNotMail, doNotMailId(org, email.value))).state.listed ? 'listed' : null;

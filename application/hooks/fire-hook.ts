@@ -1,7 +1,7 @@
 import { today } from '../../domain/calendar.js';
 import { contactVariables } from '../../domain/contact.js';
 import { emailIn } from '../../domain/email.js';
-import { capture } from '../../domain/errors.js';
+import { capture, type Captured } from '../../domain/errors.js';
 import type { Command } from '../../domain/events.js';
 import { activeHook, hook, hookIdOf, type Hook, type MadeHook } from '../../domain/hook.js';
 import { messageFrom, piecesFrom, type TemplatePiece, type TemplateSources } from '../../domain/template.js';
@@ -18,7 +18,7 @@ export interface HookRequest extends Pick<TemplateSources, 'payload' | 'firstNam
   /** If it has none, the message is made from the hook's template, if there is one. */
   readonly hasMessage: boolean;
   /** For the do-not-mail list; null if none was sent: then the contact's counts. */
-  readonly email: CardDraft['email'];
+  readonly email: Captured<string | null>;
   /** The contact whose email counts, and whose company, job title and years the template may use. */
   readonly externalId: string | null;
 }
@@ -82,7 +82,9 @@ const composeHook = async (
       : capture(() => readMessage(messageFrom(template, sources)));
   const designId =
     'value' in card.designId && card.designId.value === null ? { value: design } : card.designId;
-  const email = 'value' in sentEmail && sentEmail.value === null ? emailIn(details?.email) : sentEmail;
+  const isLost = known !== null && details === null && known.erasedAt === null;
+  const ownEmail = isLost ? 'lost' : emailIn(details?.email);
+  const email = 'value' in sentEmail && sentEmail.value === null ? ownEmail : sentEmail;
   return { draft: { ...card, message, designId, email, contact: known?.id ?? null }, sources };
 };
 

@@ -102,6 +102,23 @@ describe('events whose keys were lost and given up', () => {
     expect((await api()(`/api/v1/cards/${lost}`, { method: 'DELETE' })).body['credits_refunded']).to.equal(1);
   });
 
+  it('hold a hook’s card to such a contact, unless the call has an email of its own', async () => {
+    const hook = await operator()(`/operator/v1/organizations/${tenant.org}/hooks`, { body: {} });
+    const { recipient } = aCard() as { readonly recipient: object };
+    const fire = (more: object) =>
+      clientOf(service.baseUrl, '')(`/api/v1/hooks/${String(hook.body['token'])}`, {
+        body: { ...recipient, message: 'Hello', external_id: 'c-1', ...more },
+      });
+    const held = await fire({});
+    expect([held.status, held.body['status'], held.body['held_reason']]).to.deep.equal([
+      201,
+      'held',
+      'The contact’s email can’t be read any more, so the do-not-mail list can’t be asked about it',
+    ]);
+    const sent = [await fire({ email: 'bo@example.com' }), await fire({ external_id: 'c-2' })];
+    expect(sent.map(({ body }) => body['status'])).to.deep.equal(['scheduled', 'scheduled']);
+  });
+
   it('leave a contact in the list, without its details, and let it be saved again', async () => {
     const { rows } = await api()('/api/v1/contacts');
     expect(rows).to.have.length(1);

@@ -65,7 +65,8 @@ describe('the reason to hold a card', () => {
   });
 
   it('says that the recipient is on the do-not-mail list', () => {
-    expect(reasonToHold({ ...plain, doNotMail: 'listed' })).to.contain('do-not-mail');
+    for (const doNotMail of ['listed', 'unclear', 'lost'] as const)
+      expect(reasonToHold({ ...plain, doNotMail })).to.contain('do-not-mail');
   });
 
   it('lists all reasons if there are several', () => {
