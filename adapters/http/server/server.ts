@@ -260,6 +260,8 @@ export const httpServer = (options: HttpOptions) => {
   );
   const connections = new Set<Socket>();
   server.maxConnections = options.maxConnections;
+  // Node drops those beyond a number silently: their size alone is limited, and what is too large refused.
+  server.maxHeadersCount = 0;
   let lastWarning = -Infinity;
   server.on('drop', () => {
     if (clock.monotonic() - lastWarning < warningPause) return;

@@ -53,6 +53,10 @@ describe('HTTP at the edges of the protocol (decision 9)', () => {
     ],
     'a negative length': ['POST /api/v1/cards HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n', 400],
     'no Host header': ['GET /healthz HTTP/1.1\r\n\r\n', 400],
+    'two Host headers, one of them after 2,000 others': [
+      `GET /healthz HTTP/1.1\r\nHost: a\r\n${'a:\r\n'.repeat(2_000)}Host: b\r\n\r\n`,
+      400,
+    ],
     'two Host headers': ['GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400],
     'headers over 16 KiB': [`GET / HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
     'a target over 16 KiB': [`GET /${'a'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431],
