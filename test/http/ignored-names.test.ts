@@ -65,6 +65,9 @@ describe('names that an operation does not know', () => {
     expect(ignored(await api(cards, { body: { ...aCard(), ...odd } }))).to.equal(
       `a%2Cb, x%0D%0Aset-cookie:%20y, gr%C3%B6%C3%9Fe%25, , long${'g'.repeat(96)}`,
     );
+    const faces = Object.fromEntries(['a', 'b', 'c'].map((name) => [name + '😀'.repeat(99), 1]));
+    const first = `a${'%F0%9F%98%80'.repeat(99)}`;
+    expect(ignored(await api(cards, { body: { ...aCard(), ...faces, short: 1 } }))).to.equal(first);
   });
 
   it('are refused under Prefer: handling=strict before anything is done, with the nearest known name', async () => {

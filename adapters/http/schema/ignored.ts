@@ -64,9 +64,17 @@ const beyondHeader = /[^!#-$&-+\--~]/gu;
 const percentEncoded = (character: string): string =>
   [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
 
-/** The value of the header `x-ignored-fields`. */
-export const ignoredFieldsHeader = (names: readonly IgnoredName[]): string =>
-  names.map(({ name }) => shown(name).replace(beyondHeader, percentEncoded)).join(', ');
+/** Some proxies take 4 KiB for all headers; a single name, encoded, has room. */
+const maxHeaderBytes = 1_200;
+
+/** The value of the header `x-ignored-fields`: as many of the names as it has room for. */
+export const ignoredFieldsHeader = (names: readonly IgnoredName[]): string => {
+  let left = maxHeaderBytes + ', '.length;
+  return names
+    .map(({ name }) => shown(name).replace(beyondHeader, percentEncoded))
+    .filter((name) => (left -= name.length + ', '.length) >= 0)
+    .join(', ');
+};
 
 const preference = /(?:^|,)\s*([!#$%&'*+.^_`|~\w-]+)\s*(?:=\s*("(?:[^"\\]|\\.)*"|[^\s;,]*))?/g;
 
