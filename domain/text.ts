@@ -100,4 +100,5 @@ export const limitedText = (
  * The name of a handwriting as it is compared. Upper case in between makes `ß`, `ẞ` and `SS` the same.
  * (decision 36: how handwritings are compared)
  */
-export const foldName = (name: string): string => name.trim().toLowerCase().toUpperCase().toLowerCase();
+export const foldName = (name: string): string =>
+  name.trim().toLowerCase().toUpperCase().toLowerCase().normalize('NFC');

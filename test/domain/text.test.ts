@@ -110,6 +110,7 @@ describe('the name of a handwriting', () => {
     expect(foldName('  Quick Brown ')).to.equal('quick brown');
     expect(['STRASSE', 'straẞe', 'Straße'].map(foldName)).to.deep.equal(['strasse', 'strasse', 'strasse']);
     expect(foldName('ΟΔΟΣ')).to.equal(foldName('οδός'.replace('ό', 'ο')));
+    expect(foldName('Cafe\u0301')).to.equal(foldName('CAF\u00c9'));
     expect(foldName('Ann')).not.to.equal(foldName('Anna'));
   });
 
