@@ -183,6 +183,7 @@ describe('the edge of the service', () => {
       'application/json; charset=latin1',
       'application/json; charset=utf-16',
       'application/json; charset=utf8',
+      'application/json; charset=utf-8; charset=latin1',
       'application/json, text/plain',
       '*/*',
       '',
@@ -194,6 +195,10 @@ describe('the edge of the service', () => {
           415,
           'unsupported_media_type',
         ]));
+    it('is refused with unsupported_media_type if it comes twice', async () => {
+      const headers = { 'content-type': ['application/json', 'text/plain'] };
+      expect(await post(JSON.stringify(aCard()), headers)).to.deep.equal([415, 'unsupported_media_type']);
+    });
     it('is refused with unsupported_media_type if it is absent', async () =>
       expect(await post(JSON.stringify(aCard()), {})).to.deep.equal([415, 'unsupported_media_type']));
     for (const encoding of ['gzip', 'br', 'deflate', 'identity, gzip', 'x'])

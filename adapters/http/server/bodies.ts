@@ -2,7 +2,7 @@ import { nextTurn } from '../../../application/timing/next-turn.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { JsonObject } from '../schema/read.js';
 import { ClientGone } from './errors.js';
-import type { Exchange } from './exchange.js';
+import { contentTypeOf, type Exchange } from './exchange.js';
 import { assertSmall, checkHeaders, parseObject, readBytes } from './json-body.js';
 import type { FileLimit, Upload } from './upload.js';
 import { isUtf8 } from 'node:buffer';
@@ -16,7 +16,7 @@ const formType = 'application/x-www-form-urlencoded';
 
 /** Checks the headers of a form. Throws `unsupported_media_type`, then `body_too_large`. */
 const checkFormHeaders = (request: IncomingMessage): void => {
-  if (!isOfType(request.headers['content-type'], formType))
+  if (!isOfType(contentTypeOf(request), formType))
     throw new DomainError('unsupported_media_type', `A form is sent as ${formType}, in utf-8.`);
   assertSmall(request);
 };
@@ -71,7 +71,7 @@ export const readForm = async (exchange: Exchange): Promise<ReadonlyMap<string, 
 /** Loads the code for uploads when the first one comes: most processes never get one. */
 export const readFile = async (exchange: Exchange, limit?: FileLimit): Promise<Upload> => {
   const { request } = exchange;
-  if (!isOfType(request.headers['content-type'], 'multipart/form-data'))
+  if (!isOfType(contentTypeOf(request), 'multipart/form-data'))
     throw new DomainError('unsupported_media_type', 'A file is sent as multipart/form-data.');
   const { readUpload } = await import('./upload.js');
   begin(exchange);

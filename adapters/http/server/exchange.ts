@@ -87,6 +87,10 @@ export const headerValues = (rawHeaders: readonly string[], name: string): reado
   return values;
 };
 
+/** The content type that was sent; if it came more than once, all of them, which are none together. */
+export const contentTypeOf = ({ rawHeaders }: IncomingMessage): string | undefined =>
+  headerValues(rawHeaders, 'content-type').join(', ') || undefined;
+
 /** No name contains a null character, and a store might end names there. */
 const decodes = (path: string): boolean => {
   try {

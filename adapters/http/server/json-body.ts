@@ -5,6 +5,7 @@ import { DomainError } from '../../../domain/errors.js';
 import { NumberText, isPlainObject } from '../../../domain/plain-object.js';
 import { truncate } from '../../../domain/text.js';
 import { ClientGone } from './errors.js';
+import { contentTypeOf } from './exchange.js';
 import { isOfType } from './media-types.js';
 import { asSent, type Json, type JsonObject } from '../schema/read.js';
 
@@ -28,8 +29,7 @@ const tooLarge = (): DomainError =>
  * order of checks)
  */
 export const checkHeaders = (request: IncomingMessage): void => {
-  const { headers } = request;
-  const type = headers['content-type'];
+  const type = contentTypeOf(request);
   if (!isOfType(type, 'application/json'))
     throw new DomainError(
       'unsupported_media_type',

@@ -26,12 +26,13 @@ export const acceptsGzip = (sent: IncomingHttpHeaders): boolean =>
 const quotesClosed = /^(?:[^"]|"(?:[^"\\]|\\.)*")*$/;
 
 /**
- * Whether a content type is this one: in any case, with any parameters, and no charset but utf-8. (decision
- * 5: which content types are JSON)
+ * Whether a content type is this one: in any case, with any parameters, and no charset but utf-8, said once.
+ * (decision 5: which content types are JSON)
  */
 export const isOfType = (contentType: string | undefined, wanted: string): boolean => {
   if (contentType === wanted) return true;
   if (contentType === undefined || !quotesClosed.test(contentType)) return false;
+  if ((contentType.match(/charset/gi)?.length ?? 0) > 1) return false;
   const { type, parameters } = parse(contentType);
   return type === wanted && (parameters['charset'] ?? 'utf-8').toLowerCase() === 'utf-8';
 };

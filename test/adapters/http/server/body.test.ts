@@ -46,6 +46,7 @@ describe('the content type (decision 5)', () => {
     'multipart/form-data; boundary=x',
     'application/json; charset=latin1',
     'application/json; charset=utf-16',
+    'application/json; charset=utf-8; charset=latin1',
     'application/json; charset="latin1',
     'application/json; charset="latin1\\"',
     'text/plain; application/json',
