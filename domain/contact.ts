@@ -202,10 +202,11 @@ export const readExternalId = limitedText(
 export const maxContactTextLength = 200;
 export const maxPhoneLength = 40;
 
-const nameTooLong = (length: number): DomainError =>
+const nameTooLong = (length: number, param: string | null = null): DomainError =>
   new DomainError(
     'invalid_parameter',
     `The name of a contact has at most ${maxContactTextLength} characters, not ${length}.`,
+    param,
   );
 
 const limitedName = limitedText(maxContactTextLength, nameTooLong, (text) => text);
@@ -232,7 +233,7 @@ export const composeNames = (
   if (firstName !== null || lastName !== null) {
     const whole = [firstName, lastName].filter((part) => part !== null).join(' ');
     const length = countCharacters(whole);
-    if (length > maxContactTextLength) throw nameTooLong(length);
+    if (length > maxContactTextLength) throw nameTooLong(length, 'first_name');
     return { name: whole, firstName, lastName };
   }
   if (name === null)

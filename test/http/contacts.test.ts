@@ -205,6 +205,9 @@ describe('contacts', () => {
         'missing_name',
         'first_name',
       ]);
+      expect(
+        refusalOf(await save({ first_name: 'A'.repeat(150), last_name: 'B'.repeat(150) })),
+      ).to.deep.equal([400, 'invalid_parameter', 'first_name']);
     });
 
     it('accepts a birthday with or without a year, and stores no year', async () => {

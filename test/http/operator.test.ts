@@ -80,14 +80,10 @@ describe('the operator API', () => {
           'unknown_handwriting',
           'house_hand',
         ]);
-      for (const body of [
-        {},
-        { house_hand: null },
-        { house_hand: ' ' },
-        { house_hand: 5 },
-        { house_hand: '', name: 'Other' },
-      ])
+      for (const body of [{ house_hand: ' ' }, { house_hand: 5 }, { house_hand: '', name: 'Other' }])
         expect(refusal(await choose(body))).to.deep.equal([400, 'invalid_parameter', 'house_hand']);
+      for (const body of [{}, { house_hand: null }])
+        expect(refusal(await choose(body))).to.deep.equal([400, 'invalid_parameter', null]);
       const rows = (await api('/api/v1/handwriting')).rows.filter((row) => row['house_hand']);
       expect(rows.map((row) => row['name'])).to.deep.equal(['Everyday']);
     });

@@ -131,7 +131,6 @@ const nothingToChange = () =>
   new DomainError(
     'invalid_parameter',
     'Send what is to be changed: `paused`, `label`, `design_id`, `template` or `signed_by`.',
-    'paused',
   );
 
 /** For the operator: create, pause, resume and delete hooks, and read their call logs. */

@@ -101,11 +101,7 @@ const organizationQuery = pageQuery.extend({
 });
 
 const nothingToChange = () =>
-  new DomainError(
-    'invalid_parameter',
-    'Send what is to be changed: `name`, `house_hand` or `suspended`.',
-    'house_hand',
-  );
+  new DomainError('invalid_parameter', 'Send what is to be changed: `name`, `house_hand` or `suspended`.');
 
 export const organizationRoutes = (deps: AdministrationDeps & ReadAccountsDeps): readonly Route[] => [
   operatorRoute('POST /organizations', {

@@ -219,7 +219,8 @@ export const whole = <S extends z.ZodObject>(schema: S): Body<z.output<S>> => ({
 
 /**
  * Gives a refusal without `param` the name of the first field that the body declares to be refused with its
- * code; returns any other error as it is. So rules that run after the body was read need no field names.
+ * code; returns any other error as it is. So rules that run after the body was read need no field names. One
+ * of several codes is no sign of its field if it is `invalid_parameter`, which is that of any field.
  */
 export const atField = (body: z.ZodObject, error: unknown): unknown => {
   if (!(error instanceof DomainError) || error.param !== null) return error;
@@ -228,7 +229,7 @@ export const atField = (body: z.ZodObject, error: unknown): unknown => {
   const name = Object.keys(properties).find(
     (field) =>
       properties[field]?.['x-error-code'] === code ||
-      properties[field]?.['x-error-codes']?.includes(code) === true,
+      (code !== 'invalid_parameter' && properties[field]?.['x-error-codes']?.includes(code) === true),
   );
   return name === undefined ? error : new DomainError(code, message, name);
 };
