@@ -131,6 +131,11 @@ describe('the owner of an endpoint', () => {
     const replayed = await post(`webhooks/${endpoint}/replay`, { from: '2020-01-01' });
     expect([replayed.status, replayed.body]).to.deep.equal([202, { deliveries: 0 }]);
     expect((await own('deliveries?starting_after=nonsense')).code).to.equal('invalid_cursor');
+    for (const get of [own, office]) {
+      expect((await get('deliveries?type=card.held')).rows).to.deep.equal([]);
+      const { code, param } = await get('deliveries?type=card.delivered');
+      expect([code, param]).to.deep.equal(['invalid_parameter', 'type']);
+    }
   });
 
   it('follows deliveries and attempts as they happen, until its key is revoked', async () => {

@@ -94,7 +94,7 @@ export const deliveryQuery = z.object({
   starting_after: pageCursor(examples.delivery),
   endpoint: optionalText({ description: 'Only deliveries to this endpoint.', examples: [examples.uuid] }),
   status: optionalChoice(deliveryStatuses, { description: 'Only deliveries with this status.' }),
-  type: optionalText({ description: 'Only events of this type.', examples: ['card.created'] }),
+  type: optionalChoice(publicEventTypes, { description: 'Only events of this type.' }),
   card: optionalText({ description: 'Only events of this card.', examples: [examples.card] }),
 });
 
