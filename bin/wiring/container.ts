@@ -195,7 +195,7 @@ const buildGraph = (context: ProcessContext) => {
     }),
     ...verifierRoutes(),
     ...(settings.console ? peopleRoutes(api) : []),
-    ...pictureRoutes(engine),
+    ...pictureRoutes(api),
     ...pageRoutes({
       ...context,
       ...api,

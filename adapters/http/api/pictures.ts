@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import type { Artwork } from '../../../application/ports/artwork.js';
+import type { Clock } from '../../../application/ports/system.js';
 import { ArtworkDigest } from '../../../domain/artwork.js';
 import { DomainError } from '../../../domain/errors.js';
+import type { Milliseconds } from '../../../domain/ids.js';
 import { text } from '../schema/fields.js';
 import { isKnown } from '../server/documents.js';
 import { route, type Route } from '../server/route.js';
@@ -9,25 +11,66 @@ import { pictureFiles, picturePath } from '../web/pictures.js';
 
 const noPicture = (): DomainError => new DomainError('not_found', 'There is no such picture.');
 
+interface PictureDeps {
+  readonly artwork: Pick<Artwork, 'get'>;
+  readonly clock: Clock;
+}
+
+/** A picture that was removed is not shown for longer than that. */
+const sharedFor: Milliseconds = 60_000;
+
+/** Reads a picture once for all responses with it that are under way: many of them take no more memory. */
+const sharedReads = ({ artwork, clock }: PictureDeps): Artwork['get'] => {
+  const known = new Map<string, WeakRef<Buffer> | Promise<Buffer | null>>();
+  let since = clock.monotonic();
+  const read: Artwork['get'] = async (digest, size) => {
+    const name = `${digest} ${size}`;
+    let bytes: Buffer | null = null;
+    try {
+      bytes = await artwork.get(digest, size);
+    } finally {
+      if (bytes === null) known.delete(name);
+      else known.set(name, new WeakRef(bytes));
+    }
+    return bytes;
+  };
+  return async (digest, size) => {
+    if (clock.monotonic() - since > sharedFor) {
+      known.clear();
+      since = clock.monotonic();
+    }
+    const name = `${digest} ${size}`;
+    const found = known.get(name);
+    const bytes = found instanceof WeakRef ? found.deref() : found;
+    if (bytes !== undefined) return bytes;
+    const reading = read(digest, size);
+    known.set(name, reading);
+    return reading;
+  };
+};
+
 /** The pictures of fronts, for all that have their addresses. (decision 10: what may be cached) */
-export const pictureRoutes = ({ artwork }: { readonly artwork: Artwork }): readonly Route[] => [
-  route(`GET ${picturePath}`, {
-    id: 'getPicture',
-    summary: 'A picture of the front of a card',
-    access: { kind: 'public' },
-    params: z.object({ digest: text({ code: 'not_found' }), file: text({ code: 'not_found' }) }),
-    hidden: true,
-    handle: async (request) => {
-      const { params } = request;
-      const [, size, type] = pictureFiles.find(([file]) => file === params.file) ?? [];
-      const digest = ArtworkDigest.safeParse(params.digest).data;
-      if (digest === undefined || size === undefined || type === undefined) throw noPicture();
-      const bytes = await artwork.get(digest, size);
-      if (bytes === null) throw noPicture();
-      const etag = `"${digest}"`;
-      const headers = { 'cache-control': 'private, max-age=31536000, immutable', etag };
-      const isKept = isKnown(etag, request.header('if-none-match').join(','));
-      return { type, bytes: isKept ? null : bytes, headers };
-    },
-  }),
-];
+export const pictureRoutes = (deps: PictureDeps): readonly Route[] => {
+  const get = sharedReads(deps);
+  return [
+    route(`GET ${picturePath}`, {
+      id: 'getPicture',
+      summary: 'A picture of the front of a card',
+      access: { kind: 'public' },
+      params: z.object({ digest: text({ code: 'not_found' }), file: text({ code: 'not_found' }) }),
+      hidden: true,
+      handle: async (request) => {
+        const { params } = request;
+        const [, size, type] = pictureFiles.find(([file]) => file === params.file) ?? [];
+        const digest = ArtworkDigest.safeParse(params.digest).data;
+        if (digest === undefined || size === undefined || type === undefined) throw noPicture();
+        const etag = `"${digest}"`;
+        const headers = { 'cache-control': 'private, max-age=31536000, immutable', etag };
+        if (isKnown(etag, request.header('if-none-match').join(','))) return { type, bytes: null, headers };
+        const bytes = await get(digest, size);
+        if (bytes === null) throw noPicture();
+        return { type, bytes, headers };
+      },
+    }),
+  ];
+};

@@ -16,6 +16,8 @@ declare module 'node:http' {
 declare module 'node:net' {
   interface Socket {
     latestExchange?: Exchange;
+    /** How many requests that came before the response to an earlier one have none yet. */
+    waitingRequests?: number;
   }
 }
 

@@ -108,6 +108,16 @@ const isIdle = ({ latestExchange, writableEnded }: Socket): boolean =>
 const isWorkedFor = ({ latestExchange, writableLength }: Socket): boolean =>
   latestExchange !== undefined && !latestExchange.response.writableFinished && writableLength === 0;
 
+/** Each response that waits for its turn on a connection takes memory. */
+const maxWaiting = 100;
+/** Counts a request that comes before the response to an earlier one. False if too many do. */
+const mayWait = (socket: Socket, response: ServerResponse): boolean => {
+  if (socket.latestExchange?.response.writableFinished !== false) return true;
+  socket.waitingRequests = (socket.waitingRequests ?? 0) + 1;
+  response.once('finish', () => (socket.waitingRequests = (socket.waitingRequests ?? 1) - 1));
+  return socket.waitingRequests <= maxWaiting;
+};
+
 /** How often refused connections are logged. */
 const warningPause: Milliseconds = 60_000;
 /** A flood of connections does not keep a server that closes. */
@@ -237,6 +247,12 @@ export const httpServer = (options: HttpOptions) => {
   );
 
   const listener = (awaitsContinue: boolean) => (request: IncomingMessage, response: ServerResponse) => {
+    const { socket } = request;
+    if (!socket.destroyed && !mayWait(socket, response)) {
+      log.info({ address: socket.remoteAddress }, 'connection ended: too many requests wait on it');
+      socket.destroy();
+    }
+    if (socket.destroyed) return;
     const exchange = begin(request, response, awaitsContinue);
     if (hostMissing(request))
       void flow.refuse(

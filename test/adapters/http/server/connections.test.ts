@@ -134,4 +134,21 @@ describe('connections', () => {
     );
     second.socket.destroy();
   });
+
+  it('are ended if more than 100 requests wait on them for the response to an earlier one', async () => {
+    await start({});
+    for (const requests of [101, 102]) {
+      const { socket, seen, ended: isOver } = openRaw(service.port);
+      socket.write(head('/slow?ms=0').repeat(requests));
+      await eventually(() => isOver() || answersIn(seen()).length === 101);
+      expect(isOver(), `${requests} requests`).to.equal(requests > 101);
+      if (requests > 101) continue;
+      // Those that were answered do not count.
+      socket.write(head('/slow?ms=0').repeat(requests));
+      await eventually(() => answersIn(seen()).length === 2 * requests);
+      socket.destroy();
+    }
+    const told = service.log.filter(({ msg }) => msg === 'connection ended: too many requests wait on it');
+    expect(told).to.have.length(1);
+  });
 });
