@@ -22,7 +22,7 @@ import { lockDirectory, makeDirectory, syncDirectory } from '../../adapters/sqli
 import { DataDirectoryInUse } from '../../adapters/sqlite/errors.js';
 import { logPages } from '../../application/writing/stream-pages.js';
 import type { LogReader } from '../../application/ports/event-store.js';
-import { messageOf } from '../../domain/errors.js';
+import { codeOf, messageOf } from '../../domain/errors.js';
 import { idOf } from '../../domain/ids.js';
 import { parseCheckpointText, parseSigner, vkeyOf } from '../../domain/signed-note.js';
 import type { RehearsalMark } from '../../application/writing/rehearsal.js';
@@ -76,22 +76,39 @@ const refused = (message: string): ServiceRefused => new ServiceRefused(message)
 /** On servers the log is backed up later, so its copy holds this head. */
 const kept = (settings: Settings) => ({ ...secretFiles(settings), [headName]: settings.logHeadFile });
 
+/** The names that the work finds; none if its file or folder is not there. */
+const ifThere = (work: () => readonly string[]): readonly string[] => {
+  try {
+    return work();
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return [];
+    throw error;
+  }
+};
+
 /** Copies files that are there to a folder, under their names in it. Returns these. */
 const copyAll = (to: string, places: Readonly<Record<string, string>>): readonly string[] =>
   Object.entries(places).flatMap(([name, path]) => {
     if (!existsSync(path)) return [];
     makeDirectory(dirname(join(to, name)));
-    copyFile(path, join(to, name));
-    return [name];
+    return ifThere(() => {
+      copyFile(path, join(to, name));
+      return [name];
+    });
   });
 
 const isPicture = (name: string): boolean =>
   /^artwork\/[0-9a-f]{2}\/[0-9a-f]{62}\/[a-z]+\.[a-z]+$/.test(name);
 
+/** Only folders of pictures are read, which may be removed meanwhile. */
 const picturesIn = (folder: string): readonly string[] => {
-  const artwork = join(folder, 'artwork');
-  const names = existsSync(artwork) ? readdirSync(artwork, { recursive: true, encoding: 'utf8' }) : [];
-  return names.map((name) => `artwork/${name}`).filter(isPicture);
+  const below = (path: string, pattern: RegExp): readonly string[] =>
+    ifThere(() => readdirSync(join(folder, path)))
+      .filter((name) => pattern.test(name))
+      .map((name) => `${path}/${name}`);
+  const starts = below('artwork', /^[0-9a-f]{2}$/);
+  const fronts = starts.flatMap((path) => below(path, /^[0-9a-f]{62}$/));
+  return fronts.flatMap((path) => below(path, /^[a-z]+\.[a-z]+$/));
 };
 
 /** A picture that is removed meanwhile is one that nothing uses. Returns the names of the others. */
@@ -144,17 +161,39 @@ const putBack = (from: string, places: Readonly<Record<string, string>>): readon
   return notes;
 };
 
+const alreadyExists = (to: string): ServiceRefused =>
+  refused(`${to} already exists. Name a new one: a backup never replaces another.`);
+
 const assertNew = (to: string): void => {
   if (existsSync(to) && (!statSync(to).isDirectory() || isFile(to) || readdirSync(to).length > 0))
-    throw refused(`${to} already exists. Name a new one: a backup never replaces another.`);
+    throw alreadyExists(to);
+};
+
+/** In a folder that is being filled, by one process alone. */
+const claimName = 'unfinished';
+
+/** Takes a folder for this process, which has nothing in it: another may have filled it meanwhile. */
+const claim = (to: string): void => {
+  const path = join(to, claimName);
+  try {
+    writeFileSync(path, '', { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    throw codeOf(error) === 'EEXIST' ? alreadyExists(to) : error;
+  }
+  if (readdirSync(to).length === 1) return;
+  rmSync(path);
+  throw alreadyExists(to);
 };
 
 /** Fills a new or empty folder. What fails leaves nothing in it. */
 const filled = async (to: string, fill: () => Promise<BackedUp> | BackedUp): Promise<BackedUp> => {
   const isNew = !existsSync(to);
   makeDirectory(to);
+  claim(to);
   try {
-    return await fill();
+    const made = await fill();
+    rmSync(join(to, claimName));
+    return made;
   } catch (error) {
     for (const name of readdirSync(to)) rmSync(join(to, name), { recursive: true });
     if (isNew) rmdirSync(to);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { MongoClient, type Document } from 'mongodb';
 import { tmpdir } from 'node:os';
@@ -235,6 +235,18 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'servers that are restored 
     expect((await cli(['backup', copy], { EVENT_KEY_FILE: directory })).code).to.not.equal(0);
     expect(existsSync(copy)).to.equal(false);
     expect(await cli(['backup', copy])).to.include({ code: 0, error: '' });
+  }).timeout(60_000);
+
+  it('have one backup of two that are made in the same place at once', async () => {
+    const copy = join(directory, 'twice');
+    const made = await Promise.all([1, 2].map(() => cli(['backup', copy])));
+    expect(
+      made.toSorted((one, other) => one.code - other.code).map(({ code, error }) => [code, error]),
+    ).to.deep.equal([
+      [0, ''],
+      [1, `${copy} already exists. Name a new one: a backup never replaces another.\n`],
+    ]);
+    expect(readdirSync(copy)).to.include('backup.json').and.not.include('unfinished');
   }).timeout(60_000);
 
   it('are left as they are by a backup that was made beside another log', async () => {

@@ -1,5 +1,6 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import {
   chmod,
@@ -15,6 +16,7 @@ import {
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { pino } from 'pino';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
@@ -151,6 +153,32 @@ describe('a backup of the embedded engine', () => {
     for (const { pathname } of fronts)
       expect((await fetch(`${again.baseUrl}${pathname}`)).status, pathname).to.equal(200);
     expect((await masterAt(again.baseUrl)).equals(uploaded)).to.equal(true);
+  });
+
+  it('goes on while pictures are put and removed', async () => {
+    await serve('data');
+    await stop();
+    const artwork = at('data', 'artwork');
+    const putAndRemove = `
+      const { mkdirSync, renameSync, rmSync, writeFileSync } = require('node:fs');
+      const { parentPort } = require('node:worker_threads');
+      for (let n = 0; ; n++) {
+        const place = ${JSON.stringify(artwork)} + '/' + '0' + (n % 16).toString(16);
+        const unfinished = ${JSON.stringify(artwork)} + '/unfinished/1';
+        rmSync(place, { recursive: true, force: true });
+        for (const folder of [place, unfinished]) mkdirSync(folder, { recursive: true });
+        writeFileSync(unfinished + '/master.jpg', 'a picture');
+        renameSync(unfinished, place + '/' + 'f'.repeat(62));
+        if (n === 16) parentPort.postMessage('there are some');
+      }`;
+    const worker = new Worker(putAndRemove, { eval: true });
+    try {
+      await once(worker, 'message');
+      for (const nth of [1, 2])
+        expect(await cli(['backup', at(`copy ${nth}`)])).to.include({ code: 0, error: '' });
+    } finally {
+      await worker.terminate();
+    }
   });
 
   it('can be one file, without the secrets', async () => {
