@@ -7,6 +7,7 @@ import type { Artwork } from '../ports/artwork.js';
 import { pagesOf, type ReadModels } from '../ports/read-models.js';
 import type { Clock } from '../ports/system.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
+import { attemptAll } from '../timing/attempt-all.js';
 import { nextTurn } from '../timing/next-turn.js';
 import { waitsFor } from './fronts.js';
 
@@ -36,11 +37,8 @@ const usedFronts = async (deps: SweepDeps): Promise<ReadonlySet<ArtworkDigest> |
   return deps.readYourWrites.rowsMayBeLate() ? null : used;
 };
 
-/** To be done again and again: removes pictures that were put a while ago and are not in use. */
-export const sweepArtwork = async (deps: SweepDeps): Promise<void> => {
-  const { artwork, clock } = deps;
-  const putBefore = clock.now() - keptUnused;
-  await artwork.removeUnfinished(putBefore);
+const removeUnused = async (deps: SweepDeps, putBefore: Milliseconds): Promise<void> => {
+  const { artwork } = deps;
   let unused: ArtworkDigest[] = [];
   for await (const { digest, putAt } of artwork.list()) if (putAt < putBefore) unused.push(digest);
   // A row that changes while they are read may be missed, and is there the second time.
@@ -49,5 +47,15 @@ export const sweepArtwork = async (deps: SweepDeps): Promise<void> => {
     if (used === null) return;
     unused = unused.filter((digest) => !used.has(digest));
   }
-  for (const digest of unused) await artwork.remove(digest, putBefore);
+  await attemptAll(unused, (digest) => artwork.remove(digest, putBefore));
+};
+
+/**
+ * To be done again and again: removes pictures that were put a while ago and are not in use, and what is left
+ * of puts. What can't be removed keeps nothing else.
+ */
+export const sweepArtwork = async (deps: SweepDeps): Promise<void> => {
+  const putBefore = deps.clock.now() - keptUnused;
+  const works = [() => removeUnused(deps, putBefore), () => deps.artwork.removeUnfinished(putBefore)];
+  await attemptAll(works, (work) => work());
 };

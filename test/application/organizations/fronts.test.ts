@@ -104,6 +104,17 @@ describe('a picture for a design', () => {
     expect(await stored()).to.have.length(2);
   });
 
+  it('is gone although another one can not be removed', async () => {
+    const { deps, world, upload, stored, sweep } = await start();
+    await upload();
+    await world.clock.advance(41 * minute);
+    const remove = deps.artwork.remove.bind(deps.artwork);
+    deps.artwork.remove = (digest, before) =>
+      digest === front('a').digest ? Promise.reject(new Error('a bad sector')) : remove(digest, before);
+    expect(String(await sweep().catch(String))).to.include('a bad sector');
+    expect(await stored()).to.deep.equal(['a']);
+  });
+
   it('stays as long as it may be on a card of the collection, also after it was replaced', async () => {
     const { deps, world, stored, sweep } = await start();
     for (const digit of ['a', 'c']) {
