@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process';
+import { hash } from 'node:crypto';
+import { once } from 'node:events';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
@@ -11,6 +13,9 @@ import type { Milliseconds } from '../../domain/ids.js';
 const usualTime: Milliseconds = 45_000;
 /** In megabytes: what is not a picture, whose memory its dots limit. */
 const maxHeap = 128;
+
+/** Several times what all pictures of a file take. */
+const maxOutput = 64_000_000;
 
 /** `screen`: how long the smaller pictures are. */
 const Head = z.union([
@@ -48,22 +53,41 @@ export class PictureProcess implements PictureMaker {
         pictures: { master: next(front.bytes), preview: next(preview), thumbnail: next(thumbnail) },
       }));
       // It may end in the middle of a picture.
-      if (at !== output.length) throw tooMuch();
+      const isWhole = made.every(({ digest, pictures }) => hash('sha256', pictures.master) === digest);
+      if (at !== output.length || !isWhole) throw tooMuch();
       return made;
     });
   }
 
-  /** The output of the process by its end, however it ended. */
+  /** The output of the process by its end. Throws if it could not do its work, whatever the picture. */
   async #run(file: readonly Buffer[]): Promise<Buffer> {
     const child = spawn(process.execPath, [`--max-old-space-size=${maxHeap}`, fileURLToPath(this.program)], {
       env: {},
-      stdio: ['pipe', 'pipe', 'ignore'],
+      stdio: 'pipe',
       timeout: this.maxTime,
       killSignal: 'SIGKILL',
     });
-    // It may end before it has read everything, or not begin.
-    child.on('error', () => undefined);
+    const closed = once(child, 'close') as Promise<[code: number | null, signal: NodeJS.Signals | null]>;
+    // Without a process there are no streams either.
+    if (child.pid === undefined) await closed;
+    // It may end before it has read everything.
     pipeline(file, child.stdin).catch(() => undefined);
-    return Buffer.concat((await child.stdout.toArray()) as Buffer[]);
+    const pieces: Buffer[] = [];
+    let length = 0;
+    child.stdout.on('data', (piece: Buffer) => {
+      pieces.push(piece);
+      length += piece.length;
+      if (length > maxOutput) child.kill('SIGKILL');
+    });
+    let complaint = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      complaint = `${complaint}${text}`.slice(-1_000);
+    });
+    const [code] = await closed;
+    const output = Buffer.concat(pieces);
+    // It has no code where a signal ended it.
+    if (code !== null && code !== 0 && !output.includes('\n'))
+      throw new Error(`${fileURLToPath(this.program)} ended with code ${code}: ${complaint}`);
+    return output;
   }
 }

@@ -301,7 +301,7 @@ describe('the maker of fronts', () => {
     expect(await refusal(make(gif))).to.equal(unknown);
   });
 
-  it('outlives the death and the sleep of its process, one picture after the other', async () => {
+  it('outlives what its process does, one picture after the other, and tells whether that may be the picture', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'cards-pictures-'));
     const tooMuch =
       'The picture took too much time or memory. Save it as JPEG with fewer dots, and upload that.';
@@ -312,6 +312,9 @@ describe('the maker of fronts', () => {
       'dies.mjs': 'process.kill(process.pid, "SIGKILL");',
       'sleeps.mjs': 'setInterval(() => undefined, 1000);',
       'dies-writing.mjs': `process.stdout.write(${JSON.stringify(begun)} + 'dots');`,
+      'floods.mjs':
+        'import { writeSync } from "node:fs"; const all = Buffer.alloc(1e6); for (;;) writeSync(1, all);',
+      'lies.mjs': `process.stdout.write(${JSON.stringify(begun)} + 'x'.repeat(${bytes} + 18));`,
       'eats.mjs': 'const all = []; for (;;) all.push(new Array(1e6).fill(all.length));',
     };
     for (const [name, text] of Object.entries(programs)) {
@@ -324,8 +327,16 @@ describe('the maker of fronts', () => {
       const tries = [1, 2].map(() => refusal(broken.make([Buffer.alloc(1_000_000)])));
       expect(await Promise.all(tries), name).to.deep.equal([tooMuch, tooMuch]);
     }
-    const missing = new PictureProcess(pathToFileURL(join(directory, 'missing.mjs')));
-    expect(await refusal(missing.make([Buffer.alloc(9)]))).to.equal(tooMuch);
+    await writeFile(join(directory, 'cannot.mjs'), 'throw new Error("the library is not there");');
+    for (const [name, why] of [
+      ['missing.mjs', 'Cannot find module'],
+      ['cannot.mjs', 'the library is not there'],
+    ] as const) {
+      const unable = new PictureProcess(pathToFileURL(join(directory, name)));
+      const error: unknown = await unable.make([Buffer.alloc(9)]).catch((thrown: unknown) => thrown);
+      expect(error instanceof DomainError, name).to.equal(false);
+      expect(String(error)).to.include(`${name} ended with code 1: `).and.include(why);
+    }
     await rm(directory, { recursive: true });
   });
 
