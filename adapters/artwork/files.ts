@@ -1,4 +1,4 @@
-import { renameSync, statSync, utimesSync } from 'node:fs';
+import { readFileSync, renameSync, statSync, utimesSync } from 'node:fs';
 import { mkdir, mkdtemp, open, readdir, readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import {
@@ -10,6 +10,7 @@ import {
   type StoredArtwork,
 } from '../../application/ports/artwork.js';
 import type { Clock } from '../../application/ports/system.js';
+import { attemptAll } from '../../application/timing/attempt-all.js';
 import { ArtworkDigest } from '../../domain/artwork.js';
 import { codeOf, messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
@@ -53,10 +54,15 @@ const timeOf = (folder: string): Milliseconds | null => {
 
 const fileOf = (size: PictureSize): string => `${size}.${size === 'master' ? 'jpg' : 'webp'}`;
 
+/** Also where one can't be read, it is to be replaced. */
 const isWhole = (folder: string, pictures: Pictures): boolean =>
-  pictureSizes.every(
-    (size) => statSync(join(folder, fileOf(size)), { throwIfNoEntry: false })?.size === pictures[size].length,
-  );
+  pictureSizes.every((size) => {
+    try {
+      return readFileSync(join(folder, fileOf(size))).equals(pictures[size]);
+    } catch {
+      return false;
+    }
+  });
 
 /**
  * Pictures in a directory of this one process: a folder for each front, `ab/cdef…`, whose time is its
@@ -73,22 +79,25 @@ export class FileArtwork implements Artwork {
     return guarded(async () => {
       const place = this.#placeOf(digest);
       const folder = isWhole(place, pictures) ? null : await this.#unfinished();
-      if (folder !== null) {
-        await Promise.all(pictureSizes.map((size) => sync(join(folder, fileOf(size)), pictures[size])));
-        await sync(folder);
+      try {
+        if (folder !== null) {
+          for (const size of pictureSizes) await sync(join(folder, fileOf(size)), pictures[size]);
+          await sync(folder);
+        }
+        await makeFolder(dirname(place));
+        if (folder !== null && !isWhole(place, pictures)) {
+          if (timeOf(place) !== null) renameSync(place, `${folder}${damaged}`);
+          renameSync(folder, place);
+        }
+        const now = this.clock.now() / 1000;
+        utimesSync(place, now, now);
+        await sync(dirname(place));
+        await sync(this.directory);
+        await sync(dirname(this.directory));
+      } finally {
+        if (folder !== null)
+          for (const rest of ['', damaged]) await rm(`${folder}${rest}`, { recursive: true, force: true });
       }
-      await makeFolder(dirname(place));
-      if (folder !== null && !isWhole(place, pictures)) {
-        if (timeOf(place) !== null) renameSync(place, `${folder}${damaged}`);
-        renameSync(folder, place);
-      }
-      const now = this.clock.now() / 1000;
-      utimesSync(place, now, now);
-      await sync(dirname(place));
-      await sync(this.directory);
-      await sync(dirname(this.directory));
-      if (folder !== null)
-        for (const rest of ['', damaged]) await rm(`${folder}${rest}`, { recursive: true, force: true });
     });
   }
 
@@ -110,7 +119,8 @@ export class FileArtwork implements Artwork {
   }
 
   async *list(): AsyncGenerator<StoredArtwork> {
-    for (const start of await this.#namesIn())
+    const starts = (await this.#namesIn()).filter((name) => /^[0-9a-f]{2}$/.test(name));
+    for (const start of starts)
       for (const rest of await this.#namesIn(start)) {
         const digest = ArtworkDigest.safeParse(start + rest).data;
         const putAt = digest === undefined ? null : timeOf(this.#placeOf(digest));
@@ -120,10 +130,11 @@ export class FileArtwork implements Artwork {
 
   removeUnfinished(before: Milliseconds): Promise<void> {
     return guarded(async () => {
-      for (const name of await this.#namesIn(unfinished)) {
-        if (Number.parseInt(name) < before)
-          await rm(join(this.directory, unfinished, name), { recursive: true, force: true });
-      }
+      const names = await this.#namesIn(unfinished);
+      await attemptAll(
+        names.filter((name) => Number.parseInt(name) < before),
+        (name) => rm(join(this.directory, unfinished, name), { recursive: true, force: true }),
+      );
     });
   }
 

@@ -22,7 +22,7 @@ export class ArtworkUnavailable extends NamedError {}
 export interface Artwork {
   /**
    * Durable and whole when it resolves; a put that broke off is not there at all. A repeat moves `putAt`, and
-   * keeps the pictures that are there, unless some of their bytes are missing.
+   * keeps the pictures that are there, unless they have other bytes.
    */
   put(digest: ArtworkDigest, pictures: Pictures): Promise<void>;
   get(digest: ArtworkDigest, size: PictureSize): Promise<Buffer | null>;

@@ -11,8 +11,8 @@ interface Opened {
   readonly reopen?: () => Artwork;
   /** Puts pictures, and breaks off before they are there; absent if a put is whole anyway. */
   readonly breakOff?: (digest: ArtworkDigest, pictures: Pictures) => Promise<unknown>;
-  /** Takes bytes from the end of a print master that is there; absent if none can get lost. */
-  readonly truncate?: (digest: ArtworkDigest) => Promise<unknown>;
+  /** Take bytes from a print master that is there, or alter one; absent if none can get lost. */
+  readonly damages?: readonly ((digest: ArtworkDigest) => Promise<unknown>)[];
   /** How much is stored of pictures that are not there. */
   readonly leftovers: () => Promise<number>;
   readonly close: () => Promise<void>;
@@ -96,16 +96,17 @@ export const artworkContract = (name: string, open: () => Promise<Opened>): void
         expect(await leftovers()).to.equal(0);
       }));
 
-    it('replaces a picture that has lost bytes when it is put again', () =>
-      using(async ({ artwork, truncate, clock, leftovers }) => {
-        if (truncate === undefined) return;
+    it('replaces a picture that has lost bytes, or has others, when it is put again', () =>
+      using(async ({ artwork, damages = [], clock, leftovers }) => {
         await artwork.put(digest, front);
-        await truncate(digest);
-        await clock.advance(1_000);
-        await artwork.put(digest, front);
-        expect((await artwork.get(digest, 'master'))?.equals(front.master)).to.equal(true);
-        expect(await listed(artwork)).to.deep.equal([{ digest, putAt: clock.now() }]);
-        expect(await leftovers()).to.equal(0);
+        for (const damage of damages) {
+          await damage(digest);
+          await clock.advance(1_000);
+          await artwork.put(digest, front);
+          expect((await artwork.get(digest, 'master'))?.equals(front.master)).to.equal(true);
+          expect(await listed(artwork)).to.deep.equal([{ digest, putAt: clock.now() }]);
+          expect(await leftovers()).to.equal(0);
+        }
       }));
 
     it('puts again what was removed', () =>

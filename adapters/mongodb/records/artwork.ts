@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { Binary, ObjectId, type Collection, type Filter } from 'mongodb';
-import { ArtworkUnavailable, type Artwork } from '../../../application/ports/artwork.js';
+import { ArtworkUnavailable, type Artwork, type Pictures } from '../../../application/ports/artwork.js';
 import type { Clock } from '../../../application/ports/system.js';
+import { attemptAll } from '../../../application/timing/attempt-all.js';
 import { ArtworkDigest } from '../../../domain/artwork.js';
 import { guarded, guardedPort, type MongoDatabase } from '../client/database.js';
 
@@ -10,12 +11,17 @@ interface FileDocument {
   readonly _id: ObjectId;
   /** The digest. */
   readonly filename: string;
-  readonly chunkSize: number;
   readonly metadata: {
     readonly putAt: Date;
     readonly preview: Binary;
     readonly thumbnail: Binary;
   };
+}
+
+interface ChunkDocument {
+  readonly files_id: ObjectId;
+  readonly n: number;
+  readonly data: Binary;
 }
 
 /** A file whose chunks are being written or removed. */
@@ -32,7 +38,7 @@ const bytesOf = ({ buffer, position }: Binary): Buffer => Buffer.from(buffer).su
  */
 export const mongoArtwork = (database: MongoDatabase, clock: Clock): Artwork => {
   const files = (): Collection<FileDocument> => database.collection('artwork.files');
-  const chunks = (): Collection => database.collection('artwork.chunks');
+  const chunks = (): Collection<ChunkDocument> => database.collection('artwork.chunks');
   const unfinished = (): Collection<UnfinishedDocument> => database.collection('artwork.unfinished');
 
   const begin = async (id: ObjectId): Promise<ObjectId> => {
@@ -54,22 +60,32 @@ export const mongoArtwork = (database: MongoDatabase, clock: Clock): Artwork => 
     await end(id);
   };
 
-  /** The files of a digest that lack chunks. */
-  const damagedOf = async (digest: ArtworkDigest, bytes: number): Promise<readonly ObjectId[]> => {
+  const isWhole = async ({ _id, metadata }: FileDocument, pictures: Pictures): Promise<boolean> => {
+    const screens = (['preview', 'thumbnail'] as const).every((size) =>
+      pictures[size].equals(bytesOf(metadata[size])),
+    );
+    const found = chunks().find({ files_id: { $eq: _id } }, { sort: { n: 1 } });
+    return (
+      screens && pictures.master.equals(Buffer.concat(await found.map(({ data }) => bytesOf(data)).toArray()))
+    );
+  };
+
+  /** The files of a digest that have other bytes. */
+  const damagedOf = async (digest: ArtworkDigest, pictures: Pictures): Promise<readonly ObjectId[]> => {
     const damaged: ObjectId[] = [];
-    const found = files().find({ filename: { $eq: digest } }, { projection: { chunkSize: 1 } });
-    for (const { _id, chunkSize } of await found.toArray()) {
-      const count = await chunks().countDocuments({ files_id: { $eq: _id } });
-      if (count !== Math.ceil(bytes / chunkSize)) damaged.push(_id);
-    }
+    for (const file of await files()
+      .find({ filename: { $eq: digest } })
+      .toArray())
+      if (!(await isWhole(file, pictures))) damaged.push(file._id);
     return damaged;
   };
 
   return guardedPort<Artwork>(ArtworkUnavailable, {
-    put: async (digest, { master, preview, thumbnail }) => {
+    put: async (digest, pictures) => {
+      const { master, preview, thumbnail } = pictures;
       const putAt = new Date(clock.now());
       const renewed = { $max: { 'metadata.putAt': putAt } };
-      const damaged = await damagedOf(digest, master.length);
+      const damaged = await damagedOf(digest, pictures);
       const { matchedCount } = await files().updateMany({ filename: { $eq: digest } }, renewed);
       if (matchedCount <= damaged.length) {
         const id = await begin(new ObjectId());
@@ -113,7 +129,7 @@ export const mongoArtwork = (database: MongoDatabase, clock: Clock): Artwork => 
       const old = await unfinished()
         .find({ at: { $lt: new Date(before) } })
         .toArray();
-      for (const { _id } of old) await end(_id);
+      await attemptAll(old, ({ _id }) => end(_id));
     },
   });
 };

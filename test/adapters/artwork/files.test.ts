@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, rm, stat, truncate } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FileArtwork } from '../../../adapters/artwork/files.js';
@@ -12,6 +12,11 @@ import { leftoversInFiles } from '../../support/artwork/leftovers.js';
 import { MemoryArtwork } from '../../support/memory/artwork.js';
 import { VirtualClock } from '../../support/memory/clock.js';
 
+const alter = async (path: string): Promise<void> => {
+  const bytes = await readFile(path);
+  await writeFile(path, bytes.fill(7, 3, 9));
+};
+
 const open = async () => {
   const directory = await mkdtemp(join(tmpdir(), 'cards-artwork-'));
   const clock = new VirtualClock();
@@ -21,12 +26,16 @@ const open = async () => {
     artwork: new FileArtwork(place, clock),
     clock,
     reopen: () => new FileArtwork(place, clock),
-    breakOff: (digest: ArtworkDigest, pictures: Pictures) => {
-      const notBytes: Pictures = Object.assign({}, pictures, { thumbnail: 7 });
-      return new FileArtwork(place, clock).put(digest, notBytes).catch(() => undefined);
+    // As a process leaves it that dies.
+    breakOff: async (_: ArtworkDigest, { master }: Pictures) => {
+      const folder = join(place, 'unfinished', `${clock.now()}-broken`);
+      await mkdir(folder, { recursive: true });
+      await writeFile(join(folder, 'master.jpg'), master);
     },
-    truncate: (digest: ArtworkDigest) =>
-      truncate(join(place, digest.slice(0, 2), digest.slice(2), 'master.jpg'), 3),
+    damages: [(path: string) => truncate(path, 3), alter].map(
+      (damage) => (digest: ArtworkDigest) =>
+        damage(join(place, digest.slice(0, 2), digest.slice(2), 'master.jpg')),
+    ),
     leftovers: () => leftoversInFiles(place),
     close: () => rm(directory, { recursive: true, force: true }),
   };
@@ -59,6 +68,28 @@ describe('pictures in files', () => {
     const before = await stat(join(place, 'unfinished'));
     await artwork.remove(digest, clock.now());
     expect((await stat(join(place, 'unfinished'))).mtimeMs).to.equal(before.mtimeMs);
+    await close();
+  });
+
+  it('leave nothing of a put that failed', async () => {
+    const { artwork, place, close } = await open();
+    const master = Buffer.alloc(700_000);
+    const pictures: Pictures = Object.assign({ master, preview: master }, { thumbnail: 7 as never });
+    const failed = await artwork.put(ArtworkDigest.parse('0'.repeat(64)), pictures).catch(String);
+    expect(failed).to.include('ArtworkUnavailable');
+    expect(await leftoversInFiles(place)).to.equal(0);
+    await close();
+  });
+
+  it('are listed beside files that others have put there', async () => {
+    const { artwork, place, close } = await open();
+    const master = Buffer.from('a front');
+    const digest = ArtworkDigest.parse('0'.repeat(64));
+    await artwork.put(digest, { master, preview: master, thumbnail: master });
+    await writeFile(join(place, '.DS_Store'), 'not ours');
+    const digests: string[] = [];
+    for await (const each of artwork.list()) digests.push(each.digest);
+    expect(digests).to.deep.equal([digest]);
     await close();
   });
 

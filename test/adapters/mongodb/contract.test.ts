@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { Binary } from 'mongodb';
 import { VirtualClock } from '../../support/memory/clock.js';
 import { mongoArtwork } from '../../../adapters/mongodb/records/artwork.js';
 import { batchSize } from '../../../adapters/mongodb/client/chunks.js';
@@ -23,6 +24,7 @@ import { mongoRequests } from '../../../adapters/mongodb/records/requests.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { LocalRateLimiter } from '../../../adapters/system/rate-limiter.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
+import type { ArtworkDigest } from '../../../domain/artwork.js';
 import { artworkContract } from '../../contract/artwork.js';
 import { deliveriesContract } from '../../contract/deliveries.js';
 import { hookCallsContract } from '../../contract/hook-calls.js';
@@ -198,10 +200,13 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
         server.refuse({ commands: ['insert'], collection: 'artwork.files', times: 1, refusal });
         return artwork.put(digest, pictures).catch(() => undefined);
       },
-      truncate: async (digest) => {
-        const file = await database.collection('artwork.files').findOne({ filename: digest });
-        await database.collection('artwork.chunks').deleteOne({ files_id: file?._id, n: 2 });
-      },
+      damages: [null, { $set: { data: new Binary(Buffer.from('others')) } }].map(
+        (change) => async (digest: ArtworkDigest) => {
+          const file = await database.collection('artwork.files').findOne({ filename: digest });
+          const [chunks, which] = [database.collection('artwork.chunks'), { files_id: file?._id, n: 2 }];
+          await (change === null ? chunks.deleteOne(which) : chunks.updateOne(which, change));
+        },
+      ),
       leftovers: () => leftoversInMongo(database),
       close: end,
     };
