@@ -65,10 +65,24 @@ export interface Printable {
   readonly whyHeld: string | null;
 }
 
-/** Null if the message or the address was erased or can't be read. Throws `card_not_found`, DamagedStream. */
-export const printable = async (deps: PrintDeps, code: CardCode): Promise<Printable | null> => {
+/** A card that is not printed, and why. */
+export type LeftOut = Extract<Sheet, { part: 'none' }>;
+
+const leftOut = (code: CardCode, design: string, problem: string): LeftOut => ({
+  part: 'none',
+  code,
+  design,
+  problem,
+});
+
+const unreadable = (code: CardCode): LeftOut =>
+  leftOut(code, '', "Not printed: its message or address can't be read");
+
+/** Throws `card_not_found`, DamagedStream. */
+export const printable = async (deps: PrintDeps, code: CardCode): Promise<Printable | LeftOut> => {
   const { card, message, org, order } = await readOrderPage(deps, code, { withRecovered: false });
-  if (card.recipient === null || message === null) return null;
+  if (card.erasedAt !== null) return leftOut(code, '', 'Not printed: its message and address were erased');
+  if (card.recipient === null || message === null) return unreadable(code);
   const { design } = order;
   const owner = await organizationOf(deps, org);
   const { name: designName = '' } = owner.designs.find(({ id }) => id === design.id) ?? {};
@@ -76,30 +90,20 @@ export const printable = async (deps: PrintDeps, code: CardCode): Promise<Printa
   return { card, code, message, lines, design, designName, whyHeld: whyHeld(owner, design.id) };
 };
 
-/** A card that is not printed, and why. */
-export type LeftOut = Extract<Sheet, { part: 'none' }>;
-
-const leftOut = (code: CardCode, design: string, why: string): LeftOut => ({
-  part: 'none',
-  code,
-  design,
-  problem: `Not printed: ${why}`,
-});
-
 /** The cards of a part of the run that are queued now, by their fronts, then those that can't be read. */
 export const printables = async (
   deps: PrintDeps,
   { codes }: PartOfRun,
 ): Promise<readonly (Printable | LeftOut)[]> => {
   const found: Printable[] = [];
-  const unreadable: LeftOut[] = [];
+  const notes: LeftOut[] = [];
   for (const code of codes) {
-    const each = await printable(deps, code).catch(insteadOf(DamagedStream, null));
-    if (each === null) unreadable.push(leftOut(code, '', "its message or address can't be read"));
+    const each = await printable(deps, code).catch(insteadOf(DamagedStream, unreadable(code)));
+    if ('problem' in each) notes.push(each);
     else if (each.card.status === 'queued' && each.whyHeld === null) found.push(each);
     await nextTurn();
   }
-  return [...found.toSorted((a, b) => groupOf(a).localeCompare(groupOf(b))), ...unreadable];
+  return [...found.toSorted((a, b) => groupOf(a).localeCompare(groupOf(b))), ...notes];
 };
 
 /** Copies of a card of the collection have one front. */
@@ -114,11 +118,13 @@ const problemOf = (front: ArtworkDigest | null, picture: Buffer | null | undefin
 
 /**
  * All fronts, then all insides, then all envelopes, each in the order of the cards; last, a sheet for each
- * card that is left out, because it can't be read, or its front is not there as it was recorded.
+ * card that is left out, because it can't be read, or its front is not there as it was recorded. Of such a
+ * card all but the front is printed `withoutFront`.
  */
 export async function* sheetsOf(
   { artwork }: { readonly artwork: Pick<Artwork, 'get'> },
   found: readonly (Printable | LeftOut)[],
+  { withoutFront = false } = {},
 ): AsyncGenerator<Sheet> {
   const printed: Printable[] = [];
   const notes: LeftOut[] = [];
@@ -140,10 +146,9 @@ export async function* sheetsOf(
       problem = problemOf(design.front, picture);
       shown = { picture };
     }
-    if (problem === null) {
-      printed.push(each);
-      yield { part: 'front', code, design: designName, ...shown };
-    } else notes.push(leftOut(code, designName, problem));
+    if (problem === null) yield { part: 'front', code, design: designName, ...shown };
+    else notes.push(leftOut(code, designName, `${withoutFront ? 'Front not' : 'Not'} printed: ${problem}`));
+    if (problem === null || withoutFront) printed.push(each);
   }
   for (const { code, card, message, lines: address } of printed)
     yield { part: 'inside', code, hand: card.handwriting, message, address };

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
-import { printables, sheetsOf } from '../../../application/cards/print-run.js';
+import { printable, printables, sheetsOf } from '../../../application/cards/print-run.js';
 import { sendCard } from '../../../application/cards/send-card.js';
 import { execute } from '../../../application/writing/execute.js';
 import type { CardCode } from '../../../domain/card-code.js';
-import { card, queue } from '../../../domain/card.js';
+import { cancel, card, erase, queue } from '../../../domain/card.js';
 import { ArtworkDigest } from '../../../domain/artwork.js';
 import { collectionCard, putCollectionCard } from '../../../domain/catalogue.js';
 import { archiveDesign, copyOf, created, organization, saveDesign } from '../../../domain/organization.js';
@@ -60,6 +60,24 @@ describe('a print run', () => {
     expect(sheets.slice(-2)).to.have.deep.members([
       { part: 'none', code: other, design: 'Thanks', problem: `${printed} not the one that was saved` },
       { part: 'none', code: missing, design: 'Thanks', problem: `${printed} missing` },
+    ]);
+    const reprinted: unknown[] = [];
+    if (missing === undefined) throw new Error('there are no cards');
+    for await (const sheet of sheetsOf({ artwork }, [await printable(world, missing)], {
+      withoutFront: true,
+    }))
+      reprinted.push(sheet.part === 'none' ? sheet.problem : sheet.part);
+    expect(reprinted).to.deep.equal(['inside', 'envelope', 'Front not printed: its picture is missing']);
+  });
+
+  it('says of an erased card that it was erased', async () => {
+    const world = await makeWorld({ atomic: true, credits: 1 });
+    const { code } = await sendCard(world, sendRequest(world));
+    await execute(world, card, code, world.command(), cancel);
+    await execute(world, card, code, world.command(), erase('a request'));
+    const problem = 'Not printed: its message and address were erased';
+    expect(await printables(world, { codes: [code], isLast: true })).to.deep.equal([
+      { part: 'none', code, design: '', problem },
     ]);
   });
 

@@ -59,10 +59,11 @@ const pdf = (
   { deps }: HouseContext,
   name: string,
   found: readonly (Printable | LeftOut)[],
+  how?: { readonly withoutFront: boolean },
 ): LinesResponse => ({
   type: 'application/pdf',
   headers: { 'content-disposition': `attachment; filename="${name}.pdf"` },
-  lines: deps.sheetPrinter.print(sheetsOf(deps, found)),
+  lines: deps.sheetPrinter.print(sheetsOf(deps, found, how)),
 });
 
 export const runSheetsPdf = filePage({
@@ -73,8 +74,8 @@ export const runSheetsPdf = filePage({
 });
 
 /**
- * The sheets of one card, whatever its status: to print some of them again. A card that was never started is
- * not printed while its design is out of use.
+ * The sheets of one card, whatever its status: to print some of them again, also where the front is gone. A
+ * card that was never started is not printed while its design is out of use.
  */
 export const sheetsPdf = filePage({
   path: 'sheets',
@@ -83,8 +84,8 @@ export const sheetsPdf = filePage({
     const { card } = await cardOn(context);
     const found = await printable(context.deps, codeFrom(card.code));
     const isStarted = card.steps.some(({ status }) => status !== 'pending');
-    if (!isStarted && found !== null && found.whyHeld !== null)
+    if (!isStarted && 'whyHeld' in found && found.whyHeld !== null)
       throw new PageRefusal(409, 'Not printed', `${found.whyHeld}.`);
-    return pdf(context, card.code, found === null ? [] : [found]);
+    return pdf(context, card.code, [found], { withoutFront: true });
   },
 });
