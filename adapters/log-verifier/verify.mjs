@@ -441,9 +441,9 @@ const checkFronts = (/** @type {Found} */ { events, fronts, said }) => {
     must(digest === null || digest === front, `front ${front} has other bytes`);
   }
   must(fronts.length === named.length, `front ${named[fronts.length]} is missing`);
-  const erased = fronts.filter(({ digest }) => digest === null).length;
-  if (erased > 0) said.push('fronts without bytes were erased');
-  return `: ${fronts.length - erased} shown, ${erased} erased`;
+  const gone = fronts.filter(({ digest }) => digest === null).length;
+  if (gone > 0) said.push('fronts without bytes were erased or lost');
+  return `: ${fronts.length - gone} shown, ${gone} erased or lost`;
 };
 
 // Credits. For a while a card may be paid for and not yet written, and a credit owed and not yet back: the

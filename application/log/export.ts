@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash as digestOf } from 'node:crypto';
 import { LazyLru } from '../memory/lazy-lru.js';
 import type { ArtworkDigest, Front } from '../../domain/artwork.js';
 import { audit, auditIdOf, everything, type ExportKind } from '../../domain/audit.js';
@@ -365,7 +365,10 @@ const frontIn = ({ data }: StoredEvent): ArtworkDigest | null => {
   return order?.design.front ?? (design?.artwork ?? artwork)?.digest ?? null;
 };
 
-/** Adds the print masters of all fronts that the events name; null for one that was erased. */
+/**
+ * Adds the print masters of all fronts that the events name; null for one that was erased or lost. Throws for
+ * one that is damaged.
+ */
 async function* withFronts({ artwork }: ExportDeps, parts: AsyncIterable<Part>): AsyncGenerator<Part> {
   const named = new Set<ArtworkDigest>();
   for await (const part of parts) {
@@ -374,7 +377,12 @@ async function* withFronts({ artwork }: ExportDeps, parts: AsyncIterable<Part>):
     yield part;
   }
   for (const front of named) {
-    const bytes = (await artwork.get(front, 'master'))?.toString('base64') ?? null;
+    const master = await artwork.get(front, 'master');
+    if (master !== null && digestOf('sha256', master) !== front)
+      throw new Error(
+        `Front ${front} has other bytes than it was saved with: upload the same picture again.`,
+      );
+    const bytes = master?.toString('base64') ?? null;
     yield { line: JSON.stringify({ front, bytes }), event: null };
   }
 }
