@@ -19,7 +19,8 @@ const erasure = z.object({
   cards: some.meta(words('Codes of posted, cancelled or failed cards.', examples.card)),
   contacts: some.meta(words('Ids of contacts.', examples.uuid)),
   with_designs: optional(z.boolean()).meta({
-    description: 'True erases the pictures of designs, too, that no other card has.',
+    description:
+      'True erases the pictures of designs, too, that no other card has. Their addresses work for up to an hour more, and longer for a picture that another design has; browsers and backups may keep them.',
     examples: [true],
   }),
   reason: text(
