@@ -93,8 +93,9 @@ export const closeOpenWork = async (
   return { closed, errors };
 };
 
-const makeCopy = async (deps: ReconcilerDeps, { org, id, slug }: OpenCopy): Promise<boolean> => {
-  const { state } = await deps.streams.load(collectionCard, slug);
+/** Of the collection card as it was when the card was sent, which has that front. */
+const makeCopy = async (deps: ReconcilerDeps, { org, id, slug, at }: OpenCopy): Promise<boolean> => {
+  const { state } = await deps.streams.loadAt(collectionCard, slug, { position: null, at });
   const { events } = await execute(
     deps,
     organization,

@@ -212,7 +212,7 @@ export const addDesign = async (
     }
     if (copyOf(owner, slug) !== null) return [];
     const id = nextCopyId(owner, org, slug);
-    return saveDesign({ id, name, slug, artwork: offered(card, slug).artwork ?? front })(before);
+    return saveDesign({ id, name, slug, artwork: offered(card, slug).artwork })(before);
   });
   const copy = slug === null ? null : copyOf(created(state), slug);
   const { id, name: saved } = copy ?? { id: fresh, name };

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { appendTo } from '../../../application/writing/execute.js';
+import { appendTo, execute } from '../../../application/writing/execute.js';
 import type { StreamWrite } from '../../../application/ports/event-store.js';
 import { addCredits } from '../../../application/money/credits.js';
 import { cancelCard } from '../../../application/cards/change-card.js';
@@ -8,6 +8,9 @@ import { OpenWork } from '../../../application/money/open-work.js';
 import { closeOpenWork, runReconciler } from '../../../application/money/reconciler.js';
 import { sendCard } from '../../../application/cards/send-card.js';
 import { card, cardStream } from '../../../domain/card.js';
+import { collectionCard, putCollectionCard } from '../../../domain/catalogue.js';
+import { copyOf, created, organization, organizationStream } from '../../../domain/organization.js';
+import { front } from '../../support/fixtures/front.js';
 import { cardCode } from '../../../domain/card-code.js';
 import { idOf } from '../../../domain/ids.js';
 import { ledgerStream } from '../../../domain/credits.js';
@@ -50,6 +53,33 @@ describe('a reconciler that starts again', () => {
     expect(await drive(world.clock, closing)).to.deep.equal({ closed: 1, errors: [] });
     expect(await balanceOf(started)).to.equal(1_000);
     expect(world.store.reads.get(ledgerStream(org))?.events).to.be.at.most(5);
+  });
+});
+
+describe('a copy of a collection card whose send died', () => {
+  it('has the front with which the card was sent, although the collection has another since', async () => {
+    const never = new Promise<never>(() => undefined);
+    let isDying = false;
+    const world = await makeWorld({
+      atomic: false,
+      credits: 1,
+      onWrite: async ([write]) => (isDying && write?.stream === organizationStream(org) ? never : 'store'),
+    });
+    const publish = (digit: string) =>
+      execute(world, collectionCard, 'wave', world.command(), putCollectionCard('Wave', true, front(digit)));
+    await publish('a');
+    isDying = true;
+    const sending = sendCard(world, sendRequest(world, { designId: { value: 'card:wave' } }));
+    expect(await drive(world.clock, sending)).to.equal('dead');
+    isDying = false;
+    await world.clock.advance(reconcileAfter);
+    await publish('b');
+    const started = world.restarted();
+    const open = await openWorkIn(started);
+    const closing = closeOpenWork(depsOf(started), open);
+    expect(await drive(world.clock, closing)).to.have.deep.property('errors', []);
+    const { state } = await started.streams.load(organization, org);
+    expect(copyOf(created(state), 'wave')?.artwork).to.deep.equal(front('a'));
   });
 });
 
