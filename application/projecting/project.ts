@@ -353,7 +353,8 @@ export class Projector {
         const documents = [...build.changed.values()].slice(0, catchUpDocuments);
         await this.options.store.save([batchOf(build, documents, build)]);
         for (const stored of documents) markSaved(build, stored);
-        await this.#advance();
+        // After the last part they would move on once more, and the group would never be where they are.
+        if (build.changed.size > 0) await this.#advance();
       }
     }
   }

@@ -212,6 +212,13 @@ const running = async (
   }
 };
 
+/** A process that projects the log, and stops. */
+const projectedOnce = (options: Parameters<typeof running>[1]): Promise<void> =>
+  running(async (made) => {
+    made.start();
+    await made.caughtUp();
+  }, options);
+
 const expectFolded = async (
   { log, readModels }: Pick<World, 'log' | 'readModels'>,
   upTo?: bigint,
@@ -397,6 +404,33 @@ describe('a projector', () => {
     expect(seen.slice(0, 4)).to.deep.equal([2_500n, 2_501n, 2_502n, 2_503n]);
   });
 
+  it('ends a rebuild although events keep coming', async () => {
+    const log = new MemoryEventStore({ atomic: true });
+    const readModels = new MemoryReadModels();
+    let isBusy = false;
+    const store: ProjectionStore = {
+      ...boundStore(readModels),
+      save: async (batches) => {
+        await readModels.save(batches);
+        if (isBusy) await append(log, { id: 'a', change: { org: 'o' } });
+      },
+    };
+    for (let number = 0; number < 1_500; number++)
+      await append(log, { id: `n${number}`, change: { org: 'o' } });
+    await running(
+      async (made) => {
+        made.start();
+        await made.caughtUp();
+        isBusy = true;
+        await made.projector.rebuild('notes');
+        isBusy = false;
+        await made.caughtUp();
+        await expectFolded({ log, readModels });
+      },
+      { events: log, readModels, store },
+    );
+  });
+
   it('starts a rebuild over if it is requested again, and refuses an unknown projection', () =>
     running(async (made) => {
       await append(made.log, { id: 'a', change: { org: 'o' } });
@@ -479,10 +513,7 @@ describe('a projector', () => {
     for (let number = 0; number < 2_500; number++)
       await append(log, { id: 'a', change: { org: 'o', tag: 'v1' } });
     const first = { events: log, readModels };
-    await running(async (made) => (made.start(), void (await made.caughtUp())), {
-      ...first,
-      projections: [notes],
-    });
+    await projectedOnce({ ...first, projections: [notes] });
     await running(
       async (made) => {
         made.start();
@@ -500,10 +531,7 @@ describe('a projector', () => {
     const second: Projection<Note> = { ...notes, version: 2 };
     for (let number = 0; number < 20; number++) await append(log, { id: `n${number}`, change: { org: 'o' } });
     const first = { events: log, readModels };
-    await running(async (made) => (made.start(), void (await made.caughtUp())), {
-      ...first,
-      projections: [notes],
-    });
+    await projectedOnce({ ...first, projections: [notes] });
     await running(
       async (made) => {
         const rebuilt = made.projector.rebuild('notes');
@@ -524,11 +552,7 @@ describe('a projector', () => {
       (await readModels.page(projection, { org: 'live', limit: 10 })).map(({ key }) => key);
     for (let number = 0; number < 2_500; number++)
       await append(log, { id: `n${number}`, change: { org: 'o' } });
-    await running(async (made) => (made.start(), void (await made.caughtUp())), {
-      events: log,
-      readModels,
-      projections: [notes, counts],
-    });
+    await projectedOnce({ events: log, readModels, projections: [notes, counts] });
     const seen: unknown[] = [];
     let added = 0;
     let wait: (position: bigint) => Promise<void> = () => Promise.resolve();
