@@ -88,7 +88,7 @@ describe('sizes', () => {
         body: { first_name: 'a'.repeat(first), last_name: 'b'.repeat(last) },
       });
     expect((await save(100, 99)).status).to.equal(201);
-    expect(outcome(await save(100, 100))).to.deep.equal([400, 'invalid_parameter', 'name']);
+    expect(outcome(await save(100, 100))).to.deep.equal([400, 'invalid_parameter', 'first_name']);
   });
 
   it('keeps a page of a list within 2 MiB whatever its limit says, and loses no row', async () => {

@@ -109,7 +109,7 @@ const isWorkedFor = ({ latestExchange, writableLength }: Socket): boolean =>
   latestExchange !== undefined && !latestExchange.response.writableFinished && writableLength === 0;
 
 /** Each response that waits for its turn on a connection takes memory. */
-const maxWaiting = 100;
+const maxWaiting = 1_000;
 /** Counts a request that comes before the response to an earlier one. False if too many do. */
 const mayWait = (socket: Socket, response: ServerResponse): boolean => {
   if (socket.latestExchange?.response.writableFinished !== false) return true;

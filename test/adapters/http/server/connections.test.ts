@@ -135,14 +135,14 @@ describe('connections', () => {
     second.socket.destroy();
   });
 
-  it('are ended if more than 100 requests wait on them for the response to an earlier one', async () => {
+  it('are ended if more than 1,000 requests wait on them for the response to an earlier one', async () => {
     await start({});
-    for (const requests of [101, 102]) {
+    for (const requests of [1_001, 1_002]) {
       const { socket, seen, ended: isOver } = openRaw(service.port);
       socket.write(head('/slow?ms=0').repeat(requests));
-      await eventually(() => isOver() || answersIn(seen()).length === 101);
-      expect(isOver(), `${requests} requests`).to.equal(requests > 101);
-      if (requests > 101) continue;
+      await eventually(() => isOver() || answersIn(seen()).length === 1_001);
+      expect(isOver(), `${requests} requests`).to.equal(requests > 1_001);
+      if (requests > 1_001) continue;
       // Those that were answered do not count.
       socket.write(head('/slow?ms=0').repeat(requests));
       await eventually(() => answersIn(seen()).length === 2 * requests);
