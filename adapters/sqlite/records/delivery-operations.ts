@@ -169,7 +169,9 @@ export const deliveryOperations = (database: Database) => {
   const oldRows = database.prepare(
     'select seq, status, occurredAt, endedAt from deliveries where seq > ? order by seq limit ?',
   );
-  const newestRow = database.prepare('select occurredAt from deliveries where seq = (select max(seq) from deliveries)');
+  const newestRow = database.prepare(
+    'select occurredAt from deliveries where seq = (select max(seq) from deliveries)',
+  );
   const removeRow = database.prepare('delete from deliveries where seq = ?');
   const endpointRow = (endpoint: string): StoredEndpoint | undefined => {
     const row: StoredEndpoint | undefined = endpointById.get(endpoint);
