@@ -96,9 +96,14 @@ export const limitedText = (
   });
 };
 
+/** No name is as long, and normalising takes long. */
+const maxFolded = 1_000;
+
 /**
  * The name of a handwriting as it is compared. Upper case in between makes `ß`, `ẞ` and `SS` the same.
  * (decision 36: how handwritings are compared)
  */
-export const foldName = (name: string): string =>
-  name.trim().toLowerCase().toUpperCase().toLowerCase().normalize('NFC');
+export const foldName = (name: string): string => {
+  const folded = name.trim().toLowerCase().toUpperCase().toLowerCase();
+  return folded.length > maxFolded ? folded : folded.normalize('NFC');
+};

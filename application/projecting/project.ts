@@ -438,7 +438,8 @@ export class Projector {
       ({ checkpoint: build.checkpoint, event: build.event } = savedPlace(build, group));
     }
     group.unsaved = 0;
-    if (group === this.#live) this.options.reports.moved(position);
+    // Readers see none of the builds that are not active yet.
+    if (group === this.#live && builds.some(({ hidden }) => !hidden)) this.options.reports.moved(position);
   }
 
   #report(down: string | null = null): void {

@@ -147,10 +147,13 @@ export class ProjectionBoard implements ProjectorReports {
     return this.#severalSince !== null || this.#isViewOld(this.clock.monotonic()) || this.#areRowsLate();
   }
 
-  /** Whether the projections have not passed a head that was seen, or a write that was given up. */
+  /**
+   * Whether the projections have not passed a head that was seen, or a write that was given up, or readers
+   * see an older build while one catches up.
+   */
   lacksEvents(): boolean {
     const head = this.#heads.at(-1)?.position ?? 0n;
-    return larger(larger(head, this.#due), this.#missed) > this.#checkpoint;
+    return !this.isLive() || larger(larger(head, this.#due), this.#missed) > this.#checkpoint;
   }
 
   /** The same as far as the processes of this release are concerned. */

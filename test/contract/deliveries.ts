@@ -1140,16 +1140,18 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         });
         await deliveries.gates.upsertEndpoint(target({ endpoint: other, active: false, version: 1 }), 0);
         await exhaust(deliveries, [row(1)]);
-        await deliveries.log.insert([row(2), row(3, { due: 90_000 }), row(4, { endpoint: other })]);
+        const rows = [row(2), row(3, { due: 90_000 }), row(4, { endpoint: other })];
+        const ofUnknown = row(5, { endpoint: 'endpoint-9' as Uuid, due: 90_000 });
+        await deliveries.log.insert([...rows, ofUnknown]);
         expect(await deliveries.log.depth(5_000)).to.deep.equal({
-          pending: 2,
+          pending: 3,
           deadLetters: 1,
           oldestDue: new Map([[org, 1_002]]),
           disabledEndpoints: 1,
         });
         expect((await deliveries.log.depth(1_001)).oldestDue).to.deep.equal(new Map());
         await deliveries.gates.upsertEndpoint(target({ endpoint: other, version: 2, enabledAt: 2 }), 0);
-        expect((await deliveries.log.depth(5_000)).pending, 'enabled again').to.equal(3);
+        expect((await deliveries.log.depth(5_000)).pending, 'enabled again').to.equal(4);
       }),
     );
 

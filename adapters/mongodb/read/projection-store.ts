@@ -17,6 +17,7 @@ import {
   documentsPrefix,
   eventAtCheckpoint,
   fromRow,
+  seenBuild,
   shapeOf,
   toRow,
   activeBuildTtl,
@@ -102,8 +103,8 @@ class MongoProjectionStore implements ProjectionStore {
   }
 
   /**
-   * Keeps these builds alive, and removes builds that were retired, or last kept alive, an hour ago, and
-   * collections without a build. Call it a few times an hour.
+   * Keeps these builds alive, and removes builds that were retired, or last kept alive, an hour ago, but for
+   * those that readers still see, and collections without a build. Call it a few times an hour.
    */
   async keep(projections: readonly Projection<unknown>[]): Promise<void> {
     const now = this.#clock.now();
@@ -116,8 +117,9 @@ class MongoProjectionStore implements ProjectionStore {
         (row.state !== 'building' || row.epochs?.[release] !== undefined),
     );
     await all.updateMany({ _id: { $in: own.map(({ _id }) => _id) } }, { $set: { fedAt: now } });
+    const kept = [...own, ...projections.map((projection) => seenBuild(projection, rows))];
     for (const row of rows) {
-      const endedAt = row.retiredAt ?? (own.includes(row) ? now : row.fedAt);
+      const endedAt = row.retiredAt ?? (kept.includes(row) ? now : row.fedAt);
       if (endedAt + keptFor <= now) await this.#remove(row);
     }
     for (const collection of await this.#database.collectionNames(documentsPrefix)) {

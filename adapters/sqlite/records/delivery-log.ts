@@ -45,10 +45,17 @@ export const sqliteDeliveryLog = ({ writer, database, book, reports }: DeliveryS
     "select * from deliveries indexed by dead_letters where status = 'exhausted' and seq < ? order by seq desc limit ?",
   );
   const deadOf = database.prepare(deadLettersQuery);
+  // One lookup for each endpoint with pending rows, which may be millions.
   const countPending = database.prepare(`
+    with recursive waiting (endpoint) as (
+      select min(endpoint) from deliveries indexed by deliveries_waiting where status = 'pending'
+      union all
+      select (select min(endpoint) from deliveries indexed by deliveries_waiting
+        where status = 'pending' and endpoint > waiting.endpoint) from waiting where endpoint is not null)
     select count(*) from (
-      select 1 from delivery_targets t cross join deliveries d indexed by deliveries_waiting
-      where t.state not in ('off', 'tripped') and d.endpoint = t.endpoint and d.status = 'pending' limit ${maxCounted})`);
+      select 1 from waiting w cross join deliveries d indexed by deliveries_waiting
+      where not exists (select 1 from delivery_targets where endpoint = w.endpoint and state in ('off', 'tripped'))
+        and d.endpoint = w.endpoint and d.status = 'pending' limit ${maxCounted})`);
   const countDead = database.prepare(`
     select count(*) from (select 1 from deliveries indexed by dead_letters where status = 'exhausted' and seq > 0 limit ${maxCounted})`);
   const inactive = database.prepare(

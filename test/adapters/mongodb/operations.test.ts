@@ -426,6 +426,24 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
     );
 
     it(
+      'stay while readers see them, however long a new version takes or the service stood still',
+      using(async (database) => {
+        const virtual = new VirtualClock();
+        const store = mongoProjectionStore({ database, clock: virtual });
+        const readModels = mongoReadModels({ database, clock });
+        const { generation } = await store.active(notes);
+        const documents = [storedNote('a', 1, { org: 'o' })];
+        await store.save([{ projection: notes, generation, documents, checkpoint: 1n }]);
+        const second = { ...notes, version: 2 };
+        await store.active(second);
+        await virtual.advance(2 * hour);
+        await store.keep([second]);
+        expect((await readModels.get(second, 'a'))?.key).to.equal('a');
+        expect(await database.collectionNames('documents_notes_v')).to.have.length(2);
+      }),
+    );
+
+    it(
       'are rebuilt beside the rebuild of another release, which goes an hour after it was fed last',
       using(async (database) => {
         const passing = standingClock(0);

@@ -544,6 +544,39 @@ describe('a projector', () => {
     );
   });
 
+  it('makes no write wait while all projections have a new version that is built first', async () => {
+    const log = new MemoryEventStore({ atomic: true });
+    const readModels = new MemoryReadModels();
+    const second: Projection<Note> = { ...notes, version: 2 };
+    for (let number = 0; number < 10_500; number++)
+      await append(log, { id: `n${number}`, change: { org: 'o' } });
+    const { position } = await log.head();
+    const first = { events: log, readModels };
+    await projectedOnce({ ...first, projections: [notes] });
+    let wait: (position: bigint) => Promise<void> = () => Promise.resolve();
+    const areOver: boolean[] = [];
+    const watched: ProjectionStore = {
+      ...boundStore(readModels),
+      save: async (batches) => {
+        let isOver = false;
+        void wait(position).then(() => (isOver = true));
+        await new Promise(setImmediate);
+        areOver.push(isOver);
+        await readModels.save(batches);
+      },
+    };
+    await running(
+      async (made) => {
+        wait = (awaited) => made.board.waitUntilProjected(awaited);
+        made.start();
+        await eventually(async () => (await readModels.active(second)).hidden !== true);
+      },
+      { ...first, store: watched, projections: [second] },
+    );
+    expect(areOver.length).to.be.greaterThan(1);
+    expect(areOver).not.to.include(false);
+  });
+
   it('leaves the version before as it is while a new version is built, and makes nobody wait for the new one', async () => {
     const log = new MemoryEventStore({ atomic: true });
     const readModels = new MemoryReadModels();

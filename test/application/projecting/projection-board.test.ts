@@ -211,6 +211,15 @@ describe('the board of a projector', () => {
       expect(board.lacksEvents()).to.equal(false);
     });
 
+    it('knows that rows lack events while readers see an older build, however far the new one has come', async () => {
+      const { board, look } = shared(5n);
+      board.status({ down: null, projections: [standing('a', 5n, { live: false, rebuilding: 5n })] });
+      await look(5n, headInterval);
+      expect(board.lacksEvents()).to.equal(true);
+      board.status({ down: null, projections: [standing('a', 5n)] });
+      expect(board.lacksEvents()).to.equal(false);
+    });
+
     it('reports late rows when a projector is back, until they show what the log had when all processes knew that', async () => {
       const { board, look } = shared(5n);
       await look(5n, headInterval);
