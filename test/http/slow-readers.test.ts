@@ -93,6 +93,14 @@ describe('a reader that takes nothing for a while', function () {
         return !text.includes('Name-');
       });
     await eventually(() => attempted(true));
+    // Streams show what is erased until its keys are destroyed, a moment later.
+    await eventually(async () => {
+      const { release, seen, socket } = await slowly('/api/v1/events', key);
+      release();
+      await eventually(() => seen().split('event: card.cancelled').length > cards.length);
+      socket.destroy();
+      return !seen().includes('Name-');
+    });
 
     for (const { release } of Object.values(readers)) release();
     await built(api('/api/v1/cards', { body: aCard({ reference: 'the last one' }) }));
