@@ -176,8 +176,8 @@ const survives = (open: (directory: string) => Promise<Place>, keeper: boolean):
     await uploadPicture(visitor, org, 'Never saved', await aPicture());
 
     expect((await shown('/api/v1/designs')).toSorted()).to.deep.equal(saved.toSorted());
-    const used = saved.concat(await shown('/api/v1/collection')).toSorted();
-    expect(await stored()).to.include.members(used);
+    const named = saved.concat(await shown('/api/v1/collection')).toSorted();
+    expect(await stored()).to.include.members(named);
     for (const digest of await stored()) {
       const [master, ...others] = await Promise.all(
         pictureSizes.map(async (size) => (await place.artwork.get(digest, size)) ?? Buffer.of()),
@@ -198,6 +198,11 @@ const survives = (open: (directory: string) => Promise<Place>, keeper: boolean):
     expect(report.find((line) => line.includes('front'))).to.include(`: ${saved.length} shown, 0 erased`);
     expect(report.at(-1)).to.equal('VERIFIED');
 
+    const [design] = (await api('/api/v1/designs')).rows;
+    await visitor.submit(`/console/${org}/designs`, 'erase', { design: String(design?.['id']) });
+    const [erased] = digestsIn(String(design?.['preview_url']), /pictures\/(\w+)/g);
+    const used = named.filter((digest) => digest !== erased);
+    expect(used.length).to.equal(named.length - 1);
     expect((await stored()).length).to.be.greaterThan(used.length);
     for (const each of [...others, service]) expect(await each.end('SIGTERM')).to.equal(0);
     const next = await serviceIn(directory, place.environment, hourLater());

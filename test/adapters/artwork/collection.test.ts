@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { expect } from 'chai';
+import sharp from 'sharp';
+import { collectionFront } from '../../../adapters/artwork/collection.js';
 import { firstCollection } from '../../../domain/catalogue.js';
 import { files, read, root } from '../../support/runner/repository.js';
 
@@ -44,6 +46,23 @@ describe('the fronts of the collection', () => {
         expect(ids.filter((id) => !id.startsWith(`${slug}-`))).to.deep.equal([]);
         expect(all(svg, /href="([^"]*)"/g).filter((to) => !ids.includes(to.slice(1)))).to.deep.equal([]);
         expect(all(svg, /url\(([^)]*)\)/g).filter((to) => !ids.includes(to.slice(1)))).to.deep.equal([]);
+      });
+
+      it('is printed at 300 dots an inch, in the colours that it is drawn in', async () => {
+        const { master } = (await collectionFront(slug)).pictures;
+        const { width, height, density, format, chromaSubsampling } = await sharp(master).metadata();
+        expect([width, height, density, format, chromaSubsampling]).to.deep.equal([
+          1575,
+          2175,
+          300,
+          'jpeg',
+          '4:4:4',
+        ]);
+        const dots = (picture: Buffer): Promise<Buffer> =>
+          sharp(picture).resize(21, 29).removeAlpha().toColourspace('srgb').raw().toBuffer();
+        const [drawn, printed] = [await dots(Buffer.from(svg)), await dots(master)];
+        const apart = drawn.reduce((sum, value, at) => sum + Math.abs(value - (printed[at] ?? 0)), 0);
+        expect(apart / drawn.length).to.be.below(8);
       });
 
       it('is whole, and at most 25 kB', () => {

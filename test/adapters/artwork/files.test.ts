@@ -1,7 +1,17 @@
 import { expect } from 'chai';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import {
+  mkdir,
+  mkdtemp,
+  open as openFile,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FileArtwork } from '../../../adapters/artwork/files.js';
@@ -55,6 +65,26 @@ describe('pictures in files', () => {
       [place, folder, join(folder, 'master.jpg')].map(async (path) => (await stat(path)).mode & 0o777),
     );
     expect(modes).to.deep.equal([0o700, 0o700, 0o600]);
+    await close();
+  });
+
+  it('get their place when the disk has them, which is on the disk before they count', async () => {
+    const { artwork, place, close } = await open();
+    const master = Buffer.from('a front');
+    const digest = ArtworkDigest.parse('0'.repeat(64));
+    const file = await openFile(import.meta.filename);
+    const handles: typeof file = Object.getPrototypeOf(file);
+    await file.close();
+    const { sync } = handles;
+    const hadPlace: boolean[] = [];
+    handles.sync = function (this: typeof file) {
+      hadPlace.push(existsSync(join(place, digest.slice(0, 2), digest.slice(2))));
+      return sync.call(this);
+    };
+    await artwork.put(digest, { master, preview: master, thumbnail: master });
+    handles.sync = sync;
+    // Three files and their folder; then the folders of its name.
+    expect(hadPlace).to.deep.equal([false, false, false, false, true, true, true]);
     await close();
   });
 

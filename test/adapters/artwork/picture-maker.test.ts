@@ -219,9 +219,10 @@ describe('the maker of fronts', () => {
   });
 
   it('refuses what has too many dots, before it is read', async () => {
-    expect(await refusal(make(blackPng(20_000, 20_000)))).to.equal(
-      'The picture has more than 100,000,000 dots. Make it smaller: a card is printed with 1,575 × 2,175.',
-    );
+    for (const file of [blackPng(20_000, 20_000), blackPng(10_001, 10_000)])
+      expect(await refusal(make(file))).to.equal(
+        'The picture has more than 100,000,000 dots. Make it smaller: a card is printed with 1,575 × 2,175.',
+      );
   });
 
   it('takes no more memory than the dots that it accepts, also to turn a picture that comes bit by bit', async function () {
@@ -328,7 +329,12 @@ describe('the maker of fronts', () => {
       expect(await Promise.all(tries), name).to.deep.equal([tooMuch, tooMuch]);
     }
     await writeFile(join(directory, 'cannot.mjs'), 'throw new Error("the library is not there");');
+    await writeFile(
+      join(directory, 'heap.mjs'),
+      'import v8 from "node:v8"; throw new Error(`${v8.getHeapStatistics().heap_size_limit < 300e6}`);',
+    );
     for (const [name, why] of [
+      ['heap.mjs', 'true'],
       ['missing.mjs', 'Cannot find module'],
       ['cannot.mjs', 'the library is not there'],
     ] as const) {

@@ -1,6 +1,9 @@
 import { expect } from 'chai';
+import { rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import sharp from 'sharp';
 import { pictureLimit } from '../../../application/organizations/fronts.js';
+import { blackPng } from '../../support/artwork/pictures.js';
 import { plainPicture, redAndBlue, uploadPicture } from '../../support/artwork/upload.js';
 import {
   aCard,
@@ -9,6 +12,8 @@ import {
   type RunningService,
   type Tenant,
 } from '../../support/http/service.js';
+import { startHeartbeat } from '../../support/pulse/heartbeat.js';
+import { isDistributed } from '../../support/runner/wiring.js';
 import { memberOf, type Visitor } from '../../support/http/visitor.js';
 
 describe('a new design in the console', () => {
@@ -171,6 +176,43 @@ describe('a new design in the console', () => {
       expect([refused.status, refused.text.includes(told)], told).to.deep.equal([422, true]);
     }
     expect((await owner.submit(page, 'upload')).text).to.include('Choose a picture');
+  });
+
+  it('keeps nothing else waiting, however large its picture is', async () => {
+    const noise = { type: 'gaussian', mean: 128, sigma: 60 } as const;
+    const create = { width: 3000, height: 4000, channels: 3, background: '#808080', noise } as const;
+    const picture = await sharp({ create }).jpeg({ quality: 60 }).toBuffer();
+    // What comes after the end of a picture is no part of it.
+    const largest = Buffer.concat([picture, Buffer.alloc(pictureLimit.bytes - picture.length)]);
+    const files = [new Blob([new Uint8Array(largest)]), new Blob([new Uint8Array(blackPng(20_000, 20_000))])];
+    const other = await service.tenant({ designs: false });
+    const someone = await memberOf(service, other.org, 'owner');
+    const path = `/console/${other.org}/designs/new`;
+    const heart = startHeartbeat();
+    const statuses = [];
+    for (const file of files) {
+      const fields = { ...(await someone.form(path, 'upload')), name: 'Ours' };
+      statuses.push((await someone.upload(path, fields, file)).status);
+    }
+    const longest = heart.longest();
+    expect(statuses).to.deep.equal([303, 422]);
+    expect(longest).to.be.below(50);
+  }).timeout(60_000);
+
+  it('is refused while there is no place for its picture, and taken when there is', async function () {
+    if (isDistributed()) this.skip();
+    const other = await service.tenant({ designs: false });
+    const someone = await memberOf(service, other.org, 'owner');
+    const picture = await plainPicture(200);
+    const place = join(service.dataDir, 'artwork');
+    await rename(place, `${place}-away`);
+    await writeFile(place, '');
+    const refused = await uploadPicture(someone, other.org, 'Ours', picture).catch(String);
+    expect(refused).to.include('not taken: 503').and.include("Uploads can't be reached just now.");
+    expect((await fetch(`${service.baseUrl}/readyz`)).status).to.equal(200);
+    await rm(place);
+    await rename(`${place}-away`, place);
+    await uploadPicture(someone, other.org, 'Ours', picture);
   });
 
   it('is of the organization alone', async () => {

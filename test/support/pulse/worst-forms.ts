@@ -61,7 +61,7 @@ interface Multipart {
   readonly body: Buffer;
 }
 
-/** A file of contacts, for the form of this id. */
+/** A file of contacts, or of a picture with its name, for the form of this id. */
 export type NamedFile = readonly [name: string, make: (form: string) => Multipart];
 
 const boundary = 'a-boundary';
@@ -75,7 +75,7 @@ const fileOf =
   (form: string): Multipart => ({
     type,
     body: Buffer.concat([
-      Buffer.from(part('form', form)),
+      Buffer.from(part('form', form) + part('name', 'A') + part('slug', 'a') + part('title', 'A')),
       Buffer.from(part('file', '', '; filename="contacts.csv"').slice(0, -2)),
       Buffer.from(content),
       Buffer.from(`\r\n--${boundary}--\r\n`),
