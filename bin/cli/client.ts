@@ -1,7 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { NamedError, refusalLine, type Refusal } from '../../domain/errors.js';
-import { httpAddress, operatorListener, type Environment, type Listener } from '../settings/settings.js';
+import {
+  httpAddress,
+  operatorListener,
+  reachable,
+  type Environment,
+  type Listener,
+} from '../settings/settings.js';
 
 /** The service refused the call. (exit code 1) */
 export class ServiceRefused extends NamedError {
@@ -62,9 +68,6 @@ const portIn = (environment: Environment, name: string): number | null => {
   const text = setting(environment, name, '');
   return text === '' ? null : Number(text);
 };
-
-/** The address at which a client reaches a listener on all addresses of this machine. */
-const reachable = (host: string): string => (host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host);
 
 /** Where the settings let the service listen. */
 const listenerIn = (environment: Environment): Listener => ({

@@ -16,7 +16,7 @@ import {
   type NoteSigner,
 } from '../../domain/signed-note.js';
 import { readIfExists, UnusableSecretFile, writeSecret } from './secret-files.js';
-import type { Settings } from './settings.js';
+import { reachable, type Settings } from './settings.js';
 
 export interface LogKeys {
   /** The log's name forever, by which its keys and checkpoints are known. */
@@ -42,7 +42,8 @@ const parsed = <Key>(path: string, number: number, parse: () => Key): Key => {
 const newOrigin = ({ logOrigin, baseUrl, host, port }: Settings): string => {
   if (logOrigin !== null) return logOrigin;
   if (baseUrl !== null) return `${new URL(baseUrl).host}/log`;
-  return `${host.includes(':') ? `[${host}]` : host}${port === 0 ? '' : `:${port}`}/log`;
+  const name = reachable(host);
+  return `${name.includes(':') ? `[${name}]` : name}${port === 0 ? '' : `:${port}`}/log`;
 };
 
 const loopback = /^(127\.|localhost\b|\[::1\])/;

@@ -15,6 +15,10 @@ export interface Listener {
 export const httpAddress = ({ host, port }: Listener): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 
+/** The address at which a client reaches a listener on all addresses of this machine. */
+export const reachable = (host: string): string =>
+  host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+
 /** Names every wrong setting, in plain words. */
 export class WrongSettings extends NamedError {
   constructor(readonly problems: readonly string[]) {

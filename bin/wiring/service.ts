@@ -26,7 +26,13 @@ import { holdsEvents, isNamedByNewcomer, logKeys } from '../settings/log-keys.js
 import { markOfDirectory } from '../settings/rehearsal-mark.js';
 import type { WitnessStatus } from '../../application/log/witnesses.js';
 import { assertFolders, masterKeys, operatorToken, UnusableSecretFile } from '../settings/secret-files.js';
-import { httpAddress, serverSettings, WrongSettings, type Settings } from '../settings/settings.js';
+import {
+  httpAddress,
+  reachable,
+  serverSettings,
+  WrongSettings,
+  type Settings,
+} from '../settings/settings.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
 export interface ServiceOptions
@@ -38,7 +44,7 @@ export interface ServiceOptions
 export type Service = Awaited<ReturnType<typeof startService>>;
 
 const clientAddress = (settings: Settings, port: number): string =>
-  settings.baseUrl ?? httpAddress({ ...settings, port });
+  settings.baseUrl ?? httpAddress({ host: reachable(settings.host), port });
 
 /** Two truths: one would be taken for the service's, and the other be forgotten. */
 const assertOneTruth = ({ servers, dataDir }: Settings): void => {
@@ -126,6 +132,11 @@ export const startService = async (options: ServiceOptions) => {
     log.warn(
       { origin: keysOfLog.origin },
       'the log got its name from a start without BASE_URL and keeps it forever: begin with an empty DATA_DIR, or set LOG_ORIGIN to this name',
+    );
+  if (settings.baseUrl === null && reachable(settings.host) !== settings.host && plays(role, 'api'))
+    log.warn(
+      { base_url: clientAddress(settings, settings.port) },
+      'HOST is every address of this machine, and BASE_URL is not set: the console, links and the name of a new log are for this machine alone; set BASE_URL to the address that clients see',
     );
   const engine = await open({
     ...options,

@@ -51,6 +51,9 @@ describe('the keys of the log', () => {
     expect(keys({ BASE_URL: 'https://elsewhere.example' })).to.deep.equal(made);
   });
 
+  it('never have the name of a listener on all addresses', () =>
+    expect(keys({ HOST: '::', PORT: '80' })?.origin).to.equal('[::1]:80/log'));
+
   it('are not made where they must be given', () => expect(keys({}, false)).to.equal(null));
 
   it('all sign, and those that no longer do are still shown', async () => {

@@ -62,29 +62,38 @@ describe('a service that is being stopped', () => {
 });
 
 describe('a service in the world', () => {
-  it('warns at its start that a first try has named its log', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'cards-'));
-    const entropy = new SystemEntropy();
-    logKeys(readSettings({ DATA_DIR: directory }), entropy, true);
-    const lines: string[] = [];
-    const environment = {
-      PORT: '0',
-      DATA_DIR: directory,
-      DEMO: 'off',
-      BASE_URL: 'https://cards.example.com',
-    };
+  let directory: string;
+  beforeEach(async () => void (directory = await mkdtemp(join(tmpdir(), 'cards-'))));
+  afterEach(() => rm(directory, { recursive: true, force: true }));
+
+  const started = async (environment: Readonly<Record<string, string>>) => {
+    const warnings: string[] = [];
     const service = await startService({
-      settings: readSettings(environment),
+      settings: readSettings({ PORT: '0', DATA_DIR: directory, DEMO: 'off', ...environment }),
       role: 'all',
       clock: new SystemClock(),
-      entropy,
-      log: pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) }),
+      entropy: new SystemEntropy(),
+      log: pino({ level: 'warn' }, { write: (line: string) => void warnings.push(line) }),
       fail: (error) => {
         throw error;
       },
     });
-    await service.stop();
-    await rm(directory, { recursive: true, force: true });
-    expect(lines.filter((line) => line.includes('"origin":"127.0.0.1:8080/log"'))).to.have.length(1);
+    return { ...service, warnings };
+  };
+
+  it('warns at its start that a first try has named its log', async () => {
+    logKeys(readSettings({ DATA_DIR: directory }), new SystemEntropy(), true);
+    const { stop, warnings } = await started({ BASE_URL: 'https://cards.example.com' });
+    await stop();
+    expect(warnings.filter((line) => line.includes('"origin":"127.0.0.1:8080/log"'))).to.have.length(1);
+  });
+
+  it('has an address that works where it listens on all of them, and tells how to set another', async () => {
+    const service = await started({ HOST: '0.0.0.0', OPERATOR_HOST: '127.0.0.1', OPERATOR_PORT: '0' });
+    const { port, baseUrl, warnings, stop } = service;
+    const page = await fetch(`${baseUrl}/console/sign-in`);
+    await stop();
+    expect([baseUrl, page.status]).to.deep.equal([`http://127.0.0.1:${port}`, 200]);
+    expect(warnings.filter((line) => line.includes('set BASE_URL to the address'))).to.have.length(1);
   });
 });
