@@ -24,14 +24,14 @@ const whoCanHelp = async ({ deps, visitor }: Context, { org }: NotAllowed): Prom
 
 /** The page for an error. Unexpected errors are logged, and their details are not shown. */
 export const errorPage = async (context: Context, error: unknown): Promise<TextResponse> => {
-  const { url, deps, requestId, self } = context;
+  const { url, deps, requestId, self, origin } = context;
   const told = (status: number, title: string, text: string): TextResponse => {
     const body = (
       <div class="narrow">
         <h1>{title}</h1>
         <p>{text}</p>
         <p>
-          <a href={url('start')}>To the start of the console</a>
+          <a href={`${status === 421 ? origin : ''}${url('start')}`}>To the start of the console</a>
         </p>
       </div>
     );

@@ -207,6 +207,8 @@ describe('every page of the console', () => {
       ])
         for (const method of ['GET', 'POST'])
           expect(await status(address, host, method), `${method} ${address} ${host}`).to.equal(421);
+    const { text } = await call(service, { path: '/console', headers: { host: 'evil.example' } });
+    expect(text).to.include(`<a href="${service.baseUrl}/console">To the start of the console</a>`);
   });
 
   it('shows what customers wrote as text', async () => {
