@@ -239,7 +239,10 @@ export const httpServer = (options: HttpOptions) => {
     if (request.exchange !== undefined) void flow.refuse(request.exchange, error);
   };
   const paths = documented.flatMap(({ path }) => (path.includes('/v1/') ? [path] : []));
-  app.use((request: Request) => refuse(request, unknownPath(request.method, request.path, paths)));
+  app.use((request: Request) => {
+    const below = new URL(baseUrl()).pathname.replace(/\/$/, '');
+    refuse(request, unknownPath(request.method, request.path, paths, below));
+  });
   // Express recognizes an error handler by its four parameters.
   // oxlint-disable-next-line no-unused-vars
   app.use((error: unknown, request: Request, _response: Response, _next: NextFunction) =>

@@ -10,8 +10,23 @@ const partsAfterRoot = (path: string): readonly string[] => path.replace(root, '
 const secret = /[\w-]{43,}/g;
 const shown = (path: string): string => truncate(path.replace(secret, '…'), 100);
 
-/** The refusal of a path that no route has. It proposes the nearest one. */
-export const unknownPath = (method: string, path: string, routes: readonly string[]): DomainError => {
+/** Where paths of the service begin. */
+const first = /^\/(?:api|operator|console|docs)(?:\/|$)/;
+
+/** How a path comes that a proxy passes on as it is; `below`: the path of BASE_URL. */
+const isUnstripped = (path: string, below: string): boolean =>
+  below !== '' && path.startsWith(below) && first.test(path.slice(below.length));
+
+/**
+ * The refusal of a path that no route has. It proposes the nearest one. `below`: the path of BASE_URL, '' if
+ * it has none.
+ */
+export const unknownPath = (
+  method: string,
+  path: string,
+  routes: readonly string[],
+  below: string,
+): DomainError => {
   const sent = partsAfterRoot(path);
   const isOffice = path.startsWith('/operator');
   const audience = routes.filter((route) => route.startsWith('/operator') === isOffice);
@@ -25,6 +40,7 @@ export const unknownPath = (method: string, path: string, routes: readonly strin
     /:\w+/g,
     (name) => sent[partsAfterRoot(meant).indexOf(name)] || `{${name.slice(1)}}`,
   );
-  const next = filled === undefined ? 'All paths are listed at /docs.' : `Did you mean ${shown(filled)}?`;
+  const nearest = filled === undefined ? 'All paths are listed at /docs.' : `Did you mean ${shown(filled)}?`;
+  const next = isUnstripped(path, below) ? `The proxy must strip ${below}, the path of BASE_URL.` : nearest;
   return new DomainError('not_found', `Unknown path: ${method} ${shown(path)}. ${next}`);
 };

@@ -66,6 +66,13 @@ describe('the pages of a service whose base URL has a path', () => {
     expect(found.filter(({ path }) => !path.startsWith(`${prefix}/docs`))).to.deep.equal([]);
   });
 
+  it('are not found where the proxy leaves the path, which is told', async () => {
+    const told = async (path: string) => (await fetch(`${service.address}${prefix}${path}`)).text();
+    for (const path of ['/console', '/api/v1/cards', '/docs'])
+      expect(await told(path)).to.include('The proxy must strip /mail, the path of BASE_URL.');
+    expect(await told('/v1/cards')).not.to.include('proxy');
+  });
+
   it('lead back to the page that was asked for after signing in', async () => {
     const wanted = `${prefix}/console/${org}/keys`;
     const stranger = new Visitor({ baseUrl: origin });
