@@ -97,7 +97,7 @@ const copyAll = (to: string, places: Readonly<Record<string, string>>): readonly
     });
   });
 
-const isPicture = (name: string): boolean =>
+export const isPicture = (name: string): boolean =>
   /^artwork\/[0-9a-f]{2}\/[0-9a-f]{62}\/[a-z]+\.[a-z]+$/.test(name);
 
 /** Only folders of pictures are read, which may be removed meanwhile. */

@@ -3,7 +3,7 @@ import { SystemClock } from '../../adapters/system/clock.js';
 import { EventStoreUnavailable } from '../../application/ports/event-store.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import { backUp, promote, restore, type BackedUp } from './backup.js';
+import { backUp, isPicture, promote, restore, type BackedUp } from './backup.js';
 import {
   exitCodes,
   NotDelivered,
@@ -19,6 +19,7 @@ import { listenVerb } from './listen.js';
 import { logVerbs } from './log-verbs.js';
 import { watchEvents } from './long-verbs.js';
 import { personalVerbs } from './personal-verbs.js';
+import { count } from './progress.js';
 import type { Environment } from '../settings/settings.js';
 import { version } from '../settings/version.js';
 import { serverVerbs } from './server-verbs.js';
@@ -143,8 +144,14 @@ const add = (program: Command, verb: Verb, session: Session): void => {
   });
 };
 
-const showCopy = ({ show }: VerbContext, done: BackedUp, text: string): void =>
-  show(done, `${text}\n  files: ${done.files.join(', ')}\n  last event: ${done.position} ${done.hash ?? ''}`);
+/** The files a line each, but pictures, of which there may be thousands, in one. */
+const showCopy = ({ show }: VerbContext, done: BackedUp, text: string): void => {
+  const pictures = done.files.filter(isPicture).length;
+  const files = done.files.filter((name) => !isPicture(name));
+  if (pictures > 0) files.push(`${count(pictures)} below artwork/`);
+  const last = `last event: ${done.position} ${done.hash ?? ''}`.trimEnd();
+  show(done, [text, 'files:', ...files.map((name) => `  ${name}`), last].join('\n  '));
+};
 
 const commands = [
   longVerb(

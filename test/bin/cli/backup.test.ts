@@ -196,7 +196,10 @@ describe('a backup of the embedded engine', () => {
   it('replaces nothing: neither another backup nor data', async () => {
     await serve('data');
     await stop();
-    await cli(['backup', at('copy')]);
+    const { out } = await cli(['backup', at('copy')]);
+    expect(out).to.match(
+      /^Backed up to .*\n  files:\n    events\.db\n(    [a-z.]+\n)+    \d+ below artwork\/\n  last event: \d+ \w+\n$/,
+    );
     for (const to of [at('copy'), at('copy', 'events.db')]) {
       const { code, error } = await cli(['backup', to]);
       expect([code, error]).to.deep.equal([
