@@ -64,9 +64,12 @@ const setting = (environment: Environment, name: string, fallback: string): stri
   return value === undefined || value === '' ? fallback : value;
 };
 
+/** Throws WrongUsage. */
 const portIn = (environment: Environment, name: string): number | null => {
   const text = setting(environment, name, '');
-  return text === '' ? null : Number(text);
+  if (text === '') return null;
+  if (/^\d+$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new WrongUsage(`${name} must be a whole number from 0 to 65535, not "${text}".`);
 };
 
 /** Where the settings let the service listen. */

@@ -196,16 +196,17 @@ describe('the command line', () => {
       expect(error).not.to.equal('');
     }); // prettier-ignore
   it('exits with 2 if the settings give no address', async () => {
-    for (const wrong of [
-      { BASE_URL: 'nonsense' },
-      { PORT: 'x' },
-      { HOST: 'two words' },
-      { BASE_URL: 'ftp://x' },
-    ]) {
+    for (const wrong of [{ BASE_URL: 'nonsense' }, { HOST: 'two words' }, { BASE_URL: 'ftp://x' }]) {
       const { code, error } = await cli('anchor show', { DATA_DIR: service.dataDir, ...wrong });
       expect(code).to.equal(2);
       expect(error).to.match(/is no address/);
     }
+    for (const name of ['PORT', 'OPERATOR_PORT'])
+      for (const port of ['x', '-1', '65536'])
+        expect(await cli('anchor show', { DATA_DIR: service.dataDir, [name]: port })).to.include({
+          code: 2,
+          error: `${name} must be a whole number from 0 to 65535, not "${port}".\n`,
+        });
   });
   it('exits with 2 if the token file holds no token', async () => {
     const { code, error } = await cli('anchor show', {
