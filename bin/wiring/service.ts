@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { existsSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { paths } from '../../adapters/http/web/paths.js';
 import { pageUrl, placeOf } from '../../adapters/http/web/url.js';
@@ -13,6 +14,7 @@ import { issueLink } from '../../application/access/sign-in-links.js';
 import { missingKeys } from '../../application/webhooks/webhooks.js';
 import type { Clock } from '../../application/ports/system.js';
 import { UnusableFile } from '../../adapters/sqlite/errors.js';
+import { keysPath } from '../../adapters/sqlite/keys/personal-keys.js';
 import { FinalError, messageOf } from '../../domain/errors.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
 import { part, wire } from './container.js';
@@ -118,8 +120,10 @@ export const startService = async (options: ServiceOptions) => {
   const calls = new EngineCalls();
   let witnesses: readonly WitnessStatus[] = [];
   const isAlone = settings.servers === null;
+  // A new one would open none of the keys that are there.
+  const isFirst = isAlone && !existsSync(keysPath(settings.dataDir));
   const personalMasters = (): MasterKeys | null =>
-    opensPersonal(role) ? masterKeys(settings.personalKeyFile, entropy, isAlone, 'PERSONAL_KEY_FILE') : null;
+    opensPersonal(role) ? masterKeys(settings.personalKeyFile, entropy, isFirst, 'PERSONAL_KEY_FILE') : null;
   const eventKeys = (isNew: boolean): MasterKeys =>
     masterKeys(settings.eventKeyFile, entropy, isNew, 'EVENT_KEY_FILE');
   const keysOfLog =

@@ -165,9 +165,21 @@ describe('files of a data directory that are restored alone', () => {
   it('personal.key is of another installation: the start is refused, and names the key that is missing', async () => {
     const directory = await copy();
     const id = readFileSync(join(directory, 'personal.key'), 'utf8').split(':')[0] ?? '';
-    rmSync(join(directory, 'personal.key'));
+    writeFileSync(join(directory, 'personal.key'), `other:${Buffer.alloc(32, 1).toString('base64')}`);
     const refusal = await refusalOf(directory);
     expect([refusal?.code, refusal?.message.includes(id)], refusal?.message).to.deep.equal([78, true]);
+  });
+
+  it('personal.key is missing: the start is refused, names its place, and makes no other one', async () => {
+    const directory = await copy();
+    const path = join(directory, 'personal.key');
+    rmSync(path);
+    const refusal = await refusalOf(directory);
+    expect(refusal?.code).to.equal(78);
+    expect(refusal?.message).to.include(
+      `PERSONAL_KEY_FILE ${path} does not exist. Restore it from a backup.`,
+    );
+    expect(existsSync(path)).to.equal(false);
   });
 
   it("read.db is yesterday's or missing: every card is shown with its recipient", async () => {
