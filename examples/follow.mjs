@@ -14,6 +14,10 @@ const {
   CATEGORY = 'card',
   INBOX = 'log.jsonl',
 } = process.env;
+if (!OPERATOR_TOKEN) {
+  console.error('Set OPERATOR_TOKEN to the token of the operator API, as in data/operator.token.');
+  process.exit(64);
+}
 const inbox = new Inbox(INBOX);
 
 /** The data of each server-sent event; comments, which only show that the connection lives, are skipped. */

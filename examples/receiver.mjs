@@ -11,6 +11,10 @@ import { Inbox } from './inbox.mjs';
 import { verifyWebhook, WebhookVerificationError } from './verify-webhook.mjs';
 
 const secrets = (process.env.WEBHOOK_SECRET ?? '').split(',').filter(Boolean);
+if (secrets.length === 0) {
+  console.error('Set WEBHOOK_SECRET to the signing secret of your endpoint.');
+  process.exit(64);
+}
 const inbox = new Inbox(process.env.INBOX ?? 'events.jsonl');
 const maxBodyBytes = 64 * 1024;
 

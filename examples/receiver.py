@@ -14,6 +14,7 @@ import hmac
 import json
 import os
 import sqlite3
+import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -72,6 +73,9 @@ class Receiver(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
+    if not SECRETS:
+        print("Set WEBHOOK_SECRET to the signing secret of your endpoint.", file=sys.stderr)
+        sys.exit(64)
     open_inbox().close()
     server = ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("PORT", "3000"))), Receiver)
     print(f"listening on http://127.0.0.1:{server.server_port}/", flush=True)

@@ -6,12 +6,14 @@
 #
 # The first argument is the Idempotency-Key: something of yours that names this one card, such as an order
 # number. The second is a file with the request's body. Settings: API_KEY, BASE_URL (http://127.0.0.1:8080).
-# Prints the card; exit code 1 if the request was refused, 75 if it is worth another try later.
+# Prints the card; exit code 1 if the request was refused, 64 if the file is missing, 75 if it is
+# worth another try later.
 set -eu
 
 : "${API_KEY:?set it to an API key with the scope cards:send}"
 key=${1:?the first argument is the Idempotency-Key}
 body=${2:?the second argument is a file with the body}
+[ -r "$body" ] || { echo "There is no file $body that can be read." >&2 && exit 64; }
 url=${BASE_URL:-http://127.0.0.1:8080}/api/v1/cards
 response=$(mktemp)
 trap 'rm -f "$response"' EXIT

@@ -45,6 +45,12 @@ describe('examples/follow.mjs', () => {
     expect(followed()).to.deep.equal(sent.map((code) => `card-${code}`));
   });
 
+  it('ends and says which setting is missing', async () => {
+    const example = startExample('follow.mjs', { INBOX: join(directory, 'none') });
+    expect(await example.ended).to.equal(64);
+    expect(example.output()).to.match(/^Set OPERATOR_TOKEN .*\n$/);
+  });
+
   it('ends and says why if its token is wrong', async () => {
     const settings = { BASE_URL: service.baseUrl, OPERATOR_TOKEN: 'wrong', INBOX: join(directory, 'none') };
     const example = startExample('follow.mjs', settings);

@@ -99,6 +99,12 @@ for (const { name, idsOf, isThere } of [
         .and.to.have.length(2);
     });
 
+    it('ends and says which setting is missing', async () => {
+      const stopped = startExample(name, { INBOX: join(directory, 'none') });
+      expect(await stopped.ended).to.equal(64);
+      expect(stopped.output()).to.equal('Set WEBHOOK_SECRET to the signing secret of your endpoint.\n');
+    });
+
     it('refuses what was changed, is not signed, or is signed for another time', async () => {
       const { id } = await tenant.api('/api/v1/cards', { body: aCard() });
       await isDelivered(id);

@@ -51,6 +51,15 @@ describe('examples/send.sh', () => {
     expect(output).to.include('missing_message');
   });
 
+  it('names a file that is missing, and sends nothing', async () => {
+    const file = join(directory, 'none.json');
+    const example = startExample('send.sh', { PATH: directory, API_KEY: tenant.key }, ['order-9', file]);
+    expect([await example.ended, example.output()]).to.deep.equal([
+      64,
+      `There is no file ${file} that can be read.\n`,
+    ]);
+  });
+
   it('tries again with the same key if the connection breaks or the service fails', async () => {
     const keys: unknown[] = [];
     const server: Server = createServer((request, response) => {
