@@ -14,7 +14,7 @@ const oneLine = (value: unknown): string => {
   if (value === null || value === undefined) return '–';
   if (Array.isArray(value)) {
     const entries: readonly unknown[] = value;
-    if (entries.length === 0) return '[]';
+    if (entries.length === 0) return 'none';
     return isPlainObject(entries[0])
       ? `${entries.length}: ${oneLine(entries.at(-1))}`
       : entries.map(oneLine).join(', ');
@@ -47,9 +47,15 @@ const withLastAttempt = (row: Fields): Fields => {
   return { error, ...row, attempts: `${attempts.length}${last}` };
 };
 
+/** An endpoint that names no types of events gets all. */
+const withAllEvents = (fields: Fields): Fields => {
+  const isOfAll = fields['object'] === 'webhook_endpoint' && oneLine(fields['events']) === 'none';
+  return isOfAll ? { ...fields, events: 'all' } : fields;
+};
+
 /** A table with the errors in its last column, however long they are. */
 const table = (listed: readonly Fields[]): string => {
-  const rows = listed.map(withLastAttempt);
+  const rows = listed.map(withAllEvents).map(withLastAttempt);
   const hasErrors = rows.some(({ error = null }) => error !== null);
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter(
     (column) => column !== 'object' && column !== 'error',
@@ -90,7 +96,7 @@ export const readable = (text: string): string => {
   if (text === '') return 'Done.';
   const body: unknown = JSON.parse(text);
   if (!isPlainObject(body)) return text;
-  if (body['object'] !== 'list' || !Array.isArray(body['data'])) return lines(body);
+  if (body['object'] !== 'list' || !Array.isArray(body['data'])) return lines(withAllEvents(body));
   const rows: readonly unknown[] = body['data'];
   const more =
     typeof body['next_cursor'] === 'string' ? `\nMore: --starting-after ${body['next_cursor']}` : '';

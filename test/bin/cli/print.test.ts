@@ -32,12 +32,18 @@ describe('a response printed for people', () => {
     const data = [{ id: 'a', object: 'x', attempts, order: { who: { kind: 'api' } }, events: [] }];
     expect(shown({ object: 'list', has_more: true, next_cursor: 'a', data }).split('\n')).to.deep.equal([
       'id  attempts  order             events  error',
-      `a   2         who: (kind: api)  []      ${'long '.repeat(20)}last`,
+      `a   2         who: (kind: api)  none    ${'long '.repeat(20)}last`,
       'More: --starting-after a',
     ]);
     expect(shown({ object: 'list', has_more: false, next_cursor: null, data: [] })).to.equal(
       'Nothing found.',
     );
+  });
+  it('says what an empty list means', () => {
+    const endpoint = { object: 'webhook_endpoint', events: [] };
+    expect(shown({ findings: [] })).to.equal('findings  none');
+    expect(shown(endpoint)).to.equal('events  all');
+    expect(shown({ object: 'list', data: [endpoint] })).to.equal('events\nall');
   });
   it('has a column of errors only if there are any, and says how the last attempt ended', () => {
     const data = [{ id: 'a', attempts: [{ error: null, http_status: 503 }], drop_reason: null }];
