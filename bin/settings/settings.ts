@@ -250,14 +250,16 @@ export const readSettings = (environment: Environment) => {
   return settings;
 };
 
+/** Short names are near to words such as POST: of these, another case or number counts alone. */
+const isNear = (name: string, setting: SettingName): boolean =>
+  setting.length > 4 ? distance(name, setting) <= 2 : name.replace(/S$/, '') === setting;
+
 /** Words about variables that are no settings, but nearly have the name of one. */
 export const misspelt = (environment: Environment): readonly string[] =>
   Object.keys(environment)
     .filter((name) => !settingNames.some((setting) => setting === name))
     .flatMap((name) => {
-      const meant = settingNames.find(
-        (setting) => setting.length > 4 && distance(name.toUpperCase(), setting) <= 2,
-      );
+      const meant = settingNames.find((setting) => isNear(name.toUpperCase(), setting));
       return meant === undefined ? [] : [`there is no setting ${name}: ${meant} was probably meant`];
     });
 

@@ -55,6 +55,12 @@ describe('settings', () => {
       'there is no setting MAX_CONNECTION: MAX_CONNECTIONS was probably meant',
       'there is no setting DATADIR: DATA_DIR was probably meant',
     ]);
+    const near = ['Port', 'HOSTS', 'demo', 'POST', 'COST', 'HOSTNAME', 'SORT', 'S'];
+    expect(misspelt(Object.fromEntries(near.map((name) => [name, '1'])))).to.deep.equal([
+      'there is no setting Port: PORT was probably meant',
+      'there is no setting HOSTS: HOST was probably meant',
+      'there is no setting demo: DEMO was probably meant',
+    ]);
     const servers = { EVENTSTORE_URL: 'esdb://x', MONGO_URL: 'mongodb://x', rabbitmq_url: 'amqp://x' };
     expect(() => readSettings(servers))
       .to.throw('MONGODB_URL and RABBITMQ_URL must be set, too')
