@@ -125,12 +125,12 @@ export const exportVerbs = [
     [
       option('from', 'after this position, or from this ISO 8601 time on'),
       option('to', 'up to this position, or before this ISO 8601 time'),
-      option('organization', 'show events of this organization, and of others only hashes'),
+      option('org', 'show events of this organization, and of others only hashes'),
       ...shared,
     ],
     (running) => {
       const { input } = running;
-      const organization = input.text('organization');
+      const organization = input.text('org');
       return download(running, { from: input.text('from') ?? '0', to: input.text('to'), organization });
     },
   ),

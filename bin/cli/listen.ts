@@ -222,5 +222,4 @@ export const listenVerb = longVerb(
     option('forward-to', 'URL of a local program that gets each event, signed'),
   ],
   listen,
-  { isForOwners: true },
 );

@@ -25,7 +25,6 @@ import { version } from '../settings/version.js';
 import { serverVerbs } from './server-verbs.js';
 import { triggerVerbs } from './trigger.js';
 import {
-  anyOrg,
   longVerb,
   option,
   parseInput,
@@ -65,10 +64,13 @@ const declare = (command: Command, { name, description, required = false, kind }
   else command.option(`--${name} <value>`, description, parse);
 };
 
-/** Options may be spelled like the API's fields: `--signed_by` means `--signed-by`. */
-const withHyphens = (argument: string): string =>
-  /^--[a-z]+(_[a-z]+)+(=|$)/.test(argument)
-    ? argument.replace(/^[^=]+/, (name) => name.replaceAll('_', '-'))
+/**
+ * Options may be spelled like the API's fields: `--signed_by` means `--signed-by`, and `--organization`
+ * `--org`.
+ */
+const asOption = (argument: string): string =>
+  /^--[a-z]+(_[a-z]+)*(=|$)/.test(argument)
+    ? argument.replace(/^[^=]+/, (name) => (name === '--organization' ? '--org' : name.replaceAll('_', '-')))
     : argument;
 
 const helpAfter = `
@@ -111,10 +113,10 @@ const inputOf = (verb: Verb, first: unknown, options: Parsed): CommandInput => {
   const org = options['org'] ?? argument;
   if (argument !== '' && argument !== org)
     throw new WrongUsage(`Two organizations are named: ${argument} and --org ${org}. Name one.`);
-  const needsNone = verb.options.includes(anyOrg) || verb.isForOwners === true;
-  if (org === '' && !needsNone && options['house'] === undefined)
+  const isNeeded = verb.options.some(({ name, required }) => name === 'org' && required === true);
+  if (org === '' && isNeeded && options['house'] === undefined)
     throw new WrongUsage('Name the organization: --org <id>.');
-  return parseInput('', { ...options, org });
+  return parseInput('', { ...options, org: org === '' ? undefined : org });
 };
 
 type Session = Terminal & Pick<VerbContext, 'monotonic' | 'print'>;
@@ -246,7 +248,7 @@ export const runCommandLine = async (typed: readonly string[], terminal: Termina
   const print = (text: string): void => terminal.write(`${text}\n`);
   const clock = new SystemClock();
   const monotonic = terminal.monotonic ?? (() => clock.monotonic());
-  const words = typed.map(withHyphens);
+  const words = typed.map(asOption);
   try {
     await commandsOf({ ...terminal, monotonic, print }).parseAsync(words, { from: 'user' });
     return exitCodes.done;

@@ -41,8 +41,6 @@ export interface VerbContext {
 interface Particulars {
   /** The irreversible effect, as a question to a person at a terminal; absent if it can be undone. */
   readonly question?: string;
-  /** True if it can do without an organization: an API key knows its own. */
-  readonly isForOwners?: boolean;
 }
 
 /** `noun verb [argument] --option value`; the noun of a command is empty. */
@@ -82,7 +80,7 @@ export const orgPath = (input: CommandInput, path: string): string =>
   `/organizations/${encodeURIComponent(input.text('org') ?? '')}${path}`;
 
 const camelCase = (name: string): string => name.replaceAll(/-./g, ([, letter = '']) => letter.toUpperCase());
-const fieldOf = (name: string): string => name.replaceAll('-', '_');
+const fieldOf = (name: string): string => (name === 'org' ? 'organization' : name.replaceAll('-', '_'));
 
 const valueOf = (input: CommandInput, { name, kind = 'text' }: Option) =>
   kind === 'switch' ? input.text(camelCase(name)) : input[kind](camelCase(name));

@@ -149,7 +149,7 @@ export const verbs = [
 
   verb('card list', 'List cards of all organizations, those that need a person first', 'GET /cards', [
     option('status', cardStatuses.join(', ')),
-    option('organization', 'only cards of the organization with this id'),
+    anyOrg,
     option('reference', 'only cards with exactly this reference'),
     ...paging,
   ]),
