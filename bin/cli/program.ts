@@ -56,6 +56,9 @@ const declare = (command: Command, { name, description, required = false, kind }
     // An empty one is a script's unset variable, and without these something else is meant.
     if ((required || name === 'org' || name === baseUrl.name) && value.trim() === '')
       throw new WrongUsage(`--${name} is empty. Give it a value: ${description}.`);
+    // Nor may the next option be taken for its value.
+    if (/^--[a-z]+(-[a-z]+)*$/.test(value))
+      throw new WrongUsage(`--${name} has no value: ${value} follows. Give it one: ${description}.`);
     if (before !== value && kind !== 'list') throw new WrongUsage(`--${name} has two values. Give it once.`);
     return before === value ? value : `${before},${value}`;
   };

@@ -189,12 +189,25 @@ describe('the command line', () => {
     expect([plain.code, plain.out]).to.deep.equal([1, '']);
     expect(plain.error).to.match(/not_found/);
   });
-  for (const line of ['', 'nonsense', 'card', 'card frob', 'card show', 'card hold HC-0000000', 'org create', 'org create --name x --colour red', 'credits add --amount 1', 'credits add --org x --amount many', 'handwriting put x --active maybe', 'card show a b', 'card show ', 'backup ', 'webhook list ', 'webhook list --org ', 'org create --name ', 'log accept-restore --by ', 'personal give-up --by=\t', 'org create --name A --name B', 'org show x --org y', 'org list --base-url ftp://x'])
+  for (const line of ['', 'nonsense', 'card', 'card frob', 'card show', 'card hold HC-0000000', 'org create', 'org create --name x --colour red', 'credits add --amount 1', 'credits add --org x --amount many', 'handwriting put x --active maybe', 'card show a b', 'card show ', 'backup ', 'webhook list ', 'webhook list --org ', 'org create --name ', 'log accept-restore --by ', 'personal give-up --by=\t', 'org create --name A --name B', 'org create --name --house-hand', 'hook create --org --signed-by x', 'org show x --org y', 'org list --base-url ftp://x'])
     it(`exits with 2 for wrong usage: cli ${line}`, async () => {
       const { code, out, error } = await cli(line);
       expect([code, out]).to.deep.equal([2, '']);
       expect(error).not.to.equal('');
     }); // prettier-ignore
+  it('names the option that has no value, and takes no other one for it', async () => {
+    const { error } = await cli('org create --name --json');
+    expect(error).to.equal('--name has no value: --json follows. Give it one: its name.\n');
+  });
+  it('knows the option for an organization by both of its names', async () => {
+    const { org, api } = await service.tenant();
+    const { id } = await api('/api/v1/cards', { body: aCard(later) });
+    for (const line of [`--org ${org}`, `--organization ${org}`, `--organization=${org}`, org])
+      expect((await ask(`card list ${line}`))['data'], line)
+        .to.have.length(1)
+        .and.nested.property('[0].id', id);
+    expect(await ask(`credits show --organization ${org}`)).to.have.property('balance');
+  });
   it('exits with 2 if the settings give no address', async () => {
     for (const wrong of [{ BASE_URL: 'nonsense' }, { HOST: 'two words' }, { BASE_URL: 'ftp://x' }]) {
       const { code, error } = await cli('anchor show', { DATA_DIR: service.dataDir, ...wrong });
