@@ -114,9 +114,9 @@ const shown = ({ card, org, message, designId, source }: CardForOperator, baseUr
 });
 
 const undecodable = 'card_not_found';
-export const withReason = z.object({
-  reason: text(reasonFacts('The reason, in your words.', 'The apartment number is missing.'), readLine),
-});
+export const reasonLike = (example: string) =>
+  z.object({ reason: text(reasonFacts('The reason, in your words.', example), readLine) });
+export const withReason = reasonLike('The apartment number is missing.');
 export const stepReport = z.object({
   status: z.enum(reportedStatuses).describe('What happened to the step.'),
   machine: optionalText(
@@ -246,7 +246,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
       id: 'failCard',
       summary: 'Fail a card in production; its credit comes back',
       ...changing,
-      body: whole(withReason),
+      body: whole(reasonLike('The pen tore the card.')),
       handle: (request, { reason }) => apply(request, fail(reason)),
     }),
     operatorRoute('POST /cards/:card_code/steps/:step', {

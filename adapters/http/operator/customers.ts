@@ -18,7 +18,7 @@ import { optionalText, text } from '../schema/fields.js';
 import { alwaysTrue, idOf, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import type { Route } from '../server/route.js';
-import { withReason } from './cards.js';
+import { reasonLike } from './cards.js';
 import { byOperator, operatorRoute, orgParam, pageQuery } from './route.js';
 
 export const newDesign = z.object({
@@ -110,7 +110,7 @@ export const customerRoutes = (deps: AdministrationDeps): readonly Route[] => [
   operatorRoute(`POST /organizations/:org/designs/:id/withdraw`, {
     id: 'withdrawDesign',
     summary: 'Withdraw a design, and hold its cards that are not in production',
-    body: whole(withReason),
+    body: whole(reasonLike('The picture has a misprint.')),
     answers: { 200: withdrawalState },
     handle: async (request, { reason }) => {
       const { id } = request.params;
