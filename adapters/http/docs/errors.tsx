@@ -19,7 +19,13 @@ const retryOf = (code: ErrorCode): string => {
   const status = statusOf(code);
   if (code === 'rate_limited' || code === 'request_in_progress') return 'After `Retry-After` seconds.';
   if (code === 'no_credits') return 'After adding credits.';
-  if (code === 'too_late_to_cancel' || code === 'revoked_key' || code === 'invalid_hook') return 'No.';
+  if (
+    code === 'too_late_to_cancel' ||
+    code === 'revoked_key' ||
+    code === 'invalid_hook' ||
+    code === 'rehearsal'
+  )
+    return 'No.';
   if (code === 'log_damaged') return 'Later.';
   if (status >= 500) return 'Yes, as it is.';
   if (status === 401) return 'With another key.';

@@ -196,6 +196,7 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
   rehearsal: {
     means: 'This is a copy of the service, made for rehearsal: it shows what there is, and changes nothing.',
     next: 'Check the address: the service itself is elsewhere. If you run the service and the copy is to take its place, promote it.',
+    charged: 'No. A copy changes nothing.',
   },
   not_found: {
     means: 'There is nothing at this path, or nothing with this id.',
