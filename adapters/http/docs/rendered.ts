@@ -41,6 +41,13 @@ const htmlOf = (page: DocsPage, pages: Pages, query?: string): string => {
 const htmlType = 'text/html; charset=utf-8';
 const markdownType = 'text/markdown; charset=utf-8';
 
+/** The anchor that renderers of Markdown give to a heading. */
+const anchorOf = (title: string): string =>
+  title
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}_ -]/gu, '')
+    .replaceAll(' ', '-');
+
 /**
  * A page as Markdown. It is read anywhere, so its links are absolute; links to pages lead to their Markdown.
  */
@@ -50,7 +57,9 @@ const markdownAt = (path: string, pages: Pages): string => {
     const [page = '', anchor] = href.split('#');
     if (page === '') return `${baseUrl}${path}#${anchor}`;
     if (!page.startsWith('/docs')) return page.startsWith('/') ? `${baseUrl}${href}` : href;
-    return `${pages.has(page) || customersAt === null ? baseUrl : customersAt}${asMarkdown(page)}`;
+    if (!pages.has(page) && customersAt !== null) return `${customersAt}${asMarkdown(page)}`;
+    const part = anchor === undefined ? null : pages.at(page).parts.find(({ id }) => id === anchor);
+    return `${baseUrl}${asMarkdown(page)}${part ? `#${anchorOf(part.title)}` : ''}`;
   });
 };
 

@@ -191,6 +191,39 @@ describe('the pages of the documentation', () => {
     }
   });
 
+  it('lead in Markdown to its headings', async () => {
+    const markdown = new Map<string, string>();
+    for (const path of pages.keys())
+      markdown.set(path, await (await fetch(`${service.baseUrl}${path}.md`)).text());
+    expect(markdown.get('/docs')).to.include('/docs/reference/cards.md#send-one-card)');
+    for (const [path, text] of markdown)
+      for (const [, to = '', anchor = ''] of text.matchAll(/(\/docs[^)]*)\.md#([^)]+)/g)) {
+        const headings =
+          markdown
+            .get(to)
+            ?.toLowerCase()
+            .match(/^## .+$/gm) ?? [];
+        const anchors = headings.map((each) =>
+          each
+            .slice(3)
+            .replaceAll(/[^\w -]/g, '')
+            .replaceAll(' ', '-'),
+        );
+        expect(anchors, `${path}: ${to}`).to.include(anchor);
+      }
+  });
+
+  it('give the reasons of an operation as its examples', () => {
+    const saying = (reason: string) => [...pages.keys()].filter((at) => pages.get(at)?.html.includes(reason));
+    expect(saying('The apartment number is missing.')).to.deep.equal(['/docs/operator/cards']);
+    expect(saying('The pen tore the card.')).to.deep.equal(['/docs/operator/cards']);
+  });
+
+  it('send no one who meets a copy of the service to try again there', async () => {
+    const errors = await (await fetch(`${service.baseUrl}/docs/errors.md`)).text();
+    expect(errors).to.match(/^\| \[`rehearsal`\].* \| 503 \| .* \| No \| No\. \|$/m);
+  });
+
   it('are listed for programs that read', async () => {
     const list = await (await fetch(`${service.baseUrl}/llms.txt`)).text();
     expect(await (await fetch(`${service.baseUrl}/docs/llms.txt`)).text()).to.equal(list);
