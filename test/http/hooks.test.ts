@@ -259,7 +259,7 @@ describe('inbound hooks', () => {
           'status'
         ],
       ).to.equal('held');
-      for (const email of [[''], [null], ' '])
+      for (const email of [[''], [null], ' ', 'n/a', ['none'], '-'])
         expect(
           (await fire({ message: 'Hello', recipient: { ...recipient, email }, email: 'ann@example.com' }))
             .body['status'],
@@ -283,6 +283,10 @@ describe('inbound hooks', () => {
         expect(await statusFor(` ${external_id} `), external_id).to.equal('held');
       }
       expect(await statusFor(7)).to.equal('held');
+      for (const email of [null, '', 'n/a', 'unknown'])
+        expect((await fire({ ...hello, external_id: 7, email })).body['status'], String(email)).to.equal(
+          'held',
+        );
       for (const other of ['c-1', true, ['true'], '\u200b', 'x'.repeat(256)])
         expect(await statusFor(other), String(other)).to.equal('scheduled');
     });

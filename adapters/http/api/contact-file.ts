@@ -142,6 +142,8 @@ const contactIn = ({ columns, headings }: Columns, cells: readonly string[]) => 
     if (problem !== null) return { problem };
     const all = field.endsWith('name') ? names : addresses;
     const parts = all === addresses && address === null ? contact : (all.get(address) ?? {});
+    // `n/a` and the like are no address.
+    if (field === 'email' && parts[field]?.includes('@') === false) parts[field] = text;
     parts[field] ??= text;
     if (parts !== contact) all.set(address, parts);
   }
@@ -153,8 +155,8 @@ const contactIn = ({ columns, headings }: Columns, cells: readonly string[]) => 
   const name =
     names.get(where) ?? names.get(null) ?? (address?.['line1'] === undefined ? [...names.values()][0] : {});
   // What identifies a contact may be its address alone, under a name that no list has.
-  const email = isMailbox(externalId) && { email: externalId };
-  const person = { external_id: externalId, ...(name && namesIn(name)), ...email, ...contact };
+  const email = isMailbox(externalId) && contact['email']?.includes('@') !== true && { email: externalId };
+  const person = { external_id: externalId, ...(name && namesIn(name)), ...contact, ...email };
   return {
     externalId,
     contact: address === undefined ? person : { ...person, address: addressIn(address) },

@@ -806,15 +806,20 @@ describe('a cell of a file of contacts', () => {
       expect(unread[column]).to.include('put their addresses on the do-not-mail list');
     });
 
-  it('is the next of two with the e-mail address where the first is empty', async () => {
+  it('is the next of two with the e-mail address where the first is empty, or none', async () => {
     const file = (async function* () {
-      yield Buffer.from('\u200bexternal_id;name;Work Email;Home\u00a0Email\n1;Ada;;ada@example.com\n');
+      yield Buffer.from('\u200bexternal_id;name;Work Email;Home\u00a0Email\n');
+      yield Buffer.from('1;Ada;;ada@example.com\n1;Ada;n/a;ada@example.com\n1;Ada;ada@example.com;no@x.de\n');
     })();
     const unread = {};
-    for await (const row of contactRows(file, { key: undefined, keyIsNamed: '', fromLine: 1, unread }))
+    let rows = 0;
+    for await (const row of contactRows(file, { key: undefined, keyIsNamed: '', fromLine: 1, unread })) {
+      rows += 1;
       expect(row).to.deep.include({
         contact: { external_id: '1', name: 'Ada', email: 'ada@example.com' },
       });
+    }
+    expect(rows).to.equal(3);
     expect(unread).to.deep.equal({ 'Home Email': 'email is read from Work Email first' });
   });
 
