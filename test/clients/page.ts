@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { deliveryHeaders, type SigningSecret } from '../../domain/webhook-signing.js';
+import { isPlainObject } from '../../domain/plain-object.js';
 import { startProgram } from '../support/examples/examples.js';
 import { aCard, startTestService } from '../support/http/service.js';
 
@@ -55,7 +56,11 @@ const startNewerService = async (target: string) => {
       const text = await answer.text();
       const given = url.endsWith('openapi.json')
         ? text.replaceAll(target, ownUrl)
-        : JSON.stringify({ ...(JSON.parse(text) as object), added_later: { by: 'a newer release' } });
+        : JSON.stringify(
+            JSON.parse(text, (_, value: unknown) =>
+              isPlainObject(value) ? { ...value, added_later: { by: 'a newer release' } } : value,
+            ),
+          );
       response.writeHead(answer.status, { 'content-type': 'application/json' }).end(given);
     };
   });

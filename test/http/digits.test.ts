@@ -81,6 +81,11 @@ describe('a number that becomes text', function () {
       );
     const read = await tenant.api(`/api/v1/cards/${String(sent.id)}`);
     expect(read.body['reference']).to.equal(number);
+    // As webhooks have it.
+    const { rows } = await tenant.api(`/api/v1/events?card=${String(sent.id)}`);
+    expect(rows.map(({ data }) => data)).to.deep.include.members([
+      { card: sent.id, recipient: 'Ada Lovelace', reference: number, heldReason: null },
+    ]);
 
     const contact = numbered({ external_id: 'NUMBER', name: 'Ada' }, { NUMBER: number });
     const saved = await tenant.api('/api/v1/contacts', { body: contact });
