@@ -12,6 +12,8 @@ const Kept = z.object({
   since: z.number(),
   /** Where the form led; null while it is at work. */
   to: z.string().nullable(),
+  /** A hash of the content that only those who have the form can check; missing in older records. */
+  content: z.string().optional(),
 });
 
 export interface FormDeps extends SessionsDeps {
@@ -21,28 +23,41 @@ export interface FormDeps extends SessionsDeps {
 
 /**
  * `claimed`: this try goes on; `tookOver` if it does so after one that broke off. `done`: an earlier one was
- * done, and led there. `running`: another one is at work.
+ * done, and led there. `running`: another one is at work. `other`: it was sent before with other content.
  */
 export type FormClaim =
   | { readonly kind: 'claimed'; readonly held: FoundSignInRecord; readonly tookOver: boolean }
   | { readonly kind: 'done'; readonly to: string }
-  | { readonly kind: 'running' };
+  | { readonly kind: 'running' }
+  | { readonly kind: 'other' };
+
+const recordOf = (owner: string, form: string): string => hashOf(`${owner} ${form}`);
+
+/** Whether a form was sent, and not refused. Throws SignInUnavailable. */
+export const isSpent = async (
+  { signInRecords }: Pick<FormDeps, 'signInRecords'>,
+  form: string,
+  owner: string,
+): Promise<boolean> => (await signInRecords.find('form', recordOf(owner, form))) !== null;
 
 /** Claims a form for one try, so that a double click has one effect. Throws SignInUnavailable. */
 export const claimForm = async (
   { signInRecords, clock, entropy, claimTimeout }: FormDeps,
   form: string,
   owner: string,
+  sent: string,
 ): Promise<FormClaim> => {
   const now = clock.now();
-  const id = hashOf(`${owner} ${form}`);
-  const data = { try: entropy.uuid(), since: now, to: null };
+  const id = recordOf(owner, form);
+  const content = hashOf(`${form} ${sent}`);
+  const data = { try: entropy.uuid(), since: now, to: null, content };
   const ends = now + formTtl;
   if (await signInRecords.add({ kind: 'form', id, owner, data, ends }))
     return { kind: 'claimed', held: { kind: 'form', id, owner, data, ends, version: 0 }, tookOver: false };
   const found = await signInRecords.find('form', id);
   if (found === null) return { kind: 'running' };
   const before = Kept.parse(found.data);
+  if ((before.content ?? content) !== content) return { kind: 'other' };
   if (before.to !== null) return { kind: 'done', to: before.to };
   if (now - before.since < claimTimeout || !(await signInRecords.change(found, { data, ends })))
     return { kind: 'running' };

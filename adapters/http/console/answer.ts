@@ -13,7 +13,7 @@ import { errorPage } from './error-page.js';
 import type { Here } from './frame.js';
 import { assertHost, assertSafeWay, assertSameOrigin, downloadsAtOnce, PageRefusal } from './gates.js';
 import type { Context, HouseContext, KnownContext, OrgContext, Outcome, Page, Sent } from './page.js';
-import { countForm, runOnce } from './run-once.js';
+import { countForm, runOnce, sentBy } from './run-once.js';
 import { actorOf, visitorOf } from './visitor.js';
 
 interface Inside {
@@ -51,11 +51,6 @@ const admitted = async (
 
 const answered = ({ context, here }: Inside, outcome: Outcome): TextResponse =>
   outcome.kind === 'go' ? redirect(outcome.to, outcome.cookies) : shownAfterForm(context, here, outcome);
-
-const sentBy =
-  (fields: ReadonlyMap<string, string>): Sent =>
-  (name) =>
-    fields.get(name) ?? '';
 
 /** Statuses that explain more than that a form was refused. */
 const telling: ReadonlySet<number> = new Set([403, 409, 429, 503]);
@@ -109,7 +104,8 @@ const takeUpload = async (page: Page, request: PageRequest, context: Context): P
 };
 
 const act = async (page: Page, request: PageRequest, context: Context): Promise<TextResponse> => {
-  const sent = sentBy(await request.readForm());
+  const fields = await request.readForm();
+  const sent = sentBy(fields);
   const action = Object.hasOwn(page.actions, sent('do')) ? page.actions[sent('do')] : undefined;
   if (action === undefined) throw new PageRefusal(422, 'Refused', 'This page has no such form.');
   const inside = await admitted(request, context, { path: page.path, may: action.may });
@@ -120,7 +116,7 @@ const act = async (page: Page, request: PageRequest, context: Context): Promise<
     if (visitor.kind !== 'anonymous') await countForm(context.deps, visitor.session.owner);
     const once = action.once !== false && visitor.kind !== 'anonymous';
     const outcome = once
-      ? await runOnce(inside.context, visitor.session.owner, sent, action)
+      ? await runOnce(inside.context, visitor.session.owner, fields, action)
       : await action.run(inside.context, sent);
     return answered(inside, outcome);
   } catch (error) {

@@ -1,10 +1,16 @@
 import { countTries } from '../../../application/access/count-tries.js';
 import { claimForm, completeForm, releaseForm } from '../../../application/access/forms.js';
 import { TooManySignIns } from '../../../application/ports/passwords.js';
+import { DomainError } from '../../../domain/errors.js';
 import { refusalOf } from '../server/errors.js';
 import type { Url } from '../web/url.js';
 import { PageRefusal } from './gates.js';
 import { go, type Context, type Outcome, type Page, type Sent } from './page.js';
+
+export const sentBy =
+  (fields: ReadonlyMap<string, string>): Sent =>
+  (name) =>
+    fields.get(name) ?? '';
 
 /** The id of a form, as its page gave it. Throws PageRefusal for any other text. */
 export const formIn = (sent: Sent): string => {
@@ -29,15 +35,21 @@ export const countForm = (deps: Context['deps'], owner: string): Promise<unknown
     `Within a minute, ${formsPerMinute} forms may be sent. Wait a minute.`,
   );
 
-/** Runs an action once for its form, however often that is sent. */
+/** Runs an action once for its form, however often that is sent. Throws `invalid_transition`. */
 export const runOnce = async (
   context: Context,
   owner: string,
-  sent: Sent,
+  fields: ReadonlyMap<string, string>,
   { run, again }: Page['actions'][string],
 ): Promise<Outcome> => {
-  const claim = await claimForm(context.deps, formIn(sent), owner);
+  const sent = sentBy(fields);
+  const claim = await claimForm(context.deps, formIn(sent), owner, JSON.stringify([...fields]));
   if (claim.kind === 'done') return go(claim.to as Url);
+  if (claim.kind === 'other')
+    throw new DomainError(
+      'invalid_transition',
+      'This form was sent before, with other content. Nothing was done this time: check what is there, then send it again.',
+    );
   if (claim.kind === 'running')
     throw new PageRefusal(
       409,

@@ -8,7 +8,7 @@ describe('the claim of a form', () => {
     const { clock, entropy } = await makeWorld({ atomic: true });
     const deps = { signInRecords: new MemorySignInRecords(clock), clock, entropy, claimTimeout: 0 };
     const claim = async () => {
-      const claimed = await claimForm(deps, 'a form', 'ann');
+      const claimed = await claimForm(deps, 'a form', 'ann', 'do=it');
       if (claimed.kind !== 'claimed') throw new Error(`the form is ${claimed.kind}`);
       return claimed;
     };

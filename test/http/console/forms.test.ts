@@ -51,6 +51,22 @@ describe('the forms of the console', () => {
     expect([refused.status, refused.text.includes('can no longer be cancelled')]).to.deep.equal([409, true]);
   });
 
+  it('do nothing with other content once they were sent, and come back as new forms', async () => {
+    const list = `/console/${tenant.org}/settings/do-not-mail`;
+    const form = await owner.form(list, 'add');
+    const add = (email: string, more = {}) => owner.post(list, { ...form, email, ...more });
+    for (const { status } of [await add('one@example.com'), await add('one@example.com')])
+      expect(status).to.equal(303);
+    const { status, text } = await add('two@example.com');
+    expect(status).to.equal(409);
+    expect(text).to.include('Nothing was done this time').and.include('value="two@example.com"');
+    expect((await owner.get(list)).text).not.to.include('two@example.com');
+    const [, fresh = ''] =
+      /value="add"\/?><input type="hidden" name="form" value="([\w-]{43})"/.exec(text) ?? [];
+    expect((await add('two@example.com', { form: fresh })).status).to.equal(303);
+    expect((await owner.get(list)).text).to.include('two@example.com');
+  });
+
   it('say at the field why they were refused, and lead to it and to what the refusal means', async () => {
     const { body: endpoint } = await tenant.api('/api/v1/webhooks', {
       body: { url: 'https://example.com/' },

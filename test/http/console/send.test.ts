@@ -67,6 +67,21 @@ describe('the page that sends a card', () => {
     expect((await tenant.api('/api/v1/cards?reference=once')).rows).to.have.length(1);
   });
 
+  it('previews another card in a form of its own once the first is sent', async () => {
+    const formIn = (text: string): string => /name="form" value="([^"]+)"/.exec(text)?.[1] ?? '';
+    const { form: id = '' } = await form();
+    const post = async (what: string, reference: string, of = id) =>
+      owner.post(path, { ...filled, form: of, do: what, reference });
+    expect(formIn((await post('preview', 'first')).text)).to.equal(id);
+    const first = await post('send', 'first');
+    const preview = await post('preview', 'second');
+    expect(preview.text).to.include('Ready to send');
+    const second = await post('send', 'second', formIn(preview.text));
+    expect([first.status, second.status]).to.deep.equal([303, 303]);
+    expect(second.location).not.to.equal(first.location);
+    expect((await tenant.api('/api/v1/cards?reference=second')).rows).to.have.length(1);
+  });
+
   it('holds a message that does not fit, at no charge', async () => {
     const before = await tenant.balance();
     const { location } = await send({ message: Array.from({ length: 250 }, () => 'a').join('\r\n') });

@@ -1,3 +1,4 @@
+import { isSpent } from '../../../../application/access/forms.js';
 import { previewSend } from '../../../../application/cards/preview.js';
 import { sendCard } from '../../../../application/cards/send-card.js';
 import { newCard } from '../../api/card-fields.js';
@@ -31,10 +32,12 @@ export const sendPage = page({
       run: async (context, sent) => {
         const draft = draftFrom(sent);
         const wanted = await cardFrom(context, draft);
-        const request = await requestFrom(context, draft, sent('form'));
-        const preview = await previewSend(context.deps, request, wanted);
+        const loaded = await loadSend(context, draft);
         // The form that was typed into, so that a card is not sent twice from two previews of it.
-        const data = { ...(await loadSend(context, draft)), form: sent('form') };
+        const isOver = await isSpent(context.deps, sent('form'), context.visitor.session.owner);
+        const data = isOver ? loaded : { ...loaded, form: sent('form') };
+        const request = await requestFrom(context, draft, data.form);
+        const preview = await previewSend(context.deps, request, wanted);
         const body = <SendForm data={data} draft={draft} preview={preview} context={context} />;
         return { kind: 'show', title: 'Send a card', body };
       },
