@@ -104,6 +104,10 @@ describe('GET /operator/v1/requests/{id}', () => {
     const staff = await operatorOf(service);
     const page = await staff.get(`/console/${org}/requests?q=${card}`);
     expect(page.text).to.include('Requests about it').and.include('/operator/v1/cards/{card_code}/history');
+    const links = [...page.text.matchAll(/href="([^"]*q=req_[^"]*)">([^<]*)</g)];
+    expect(links.length).to.be.at.least(4);
+    for (const [, to = '', name = ''] of links)
+      expect((await staff.get(to)).text, to).to.include(`<h2 id="request">${name}</h2>`);
     for (let reads = 0; reads < 50; reads += 1) await owner.get(`/cards/${card}`);
     const all = await eventually(async () => {
       const { text } = await staff.get(`/console/${org}/requests?q=${card}`);

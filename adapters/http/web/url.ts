@@ -7,9 +7,14 @@ export type Texts = Readonly<Record<string, string>>;
 
 /**
  * Makes the addresses of the service's own pages. `prefix`: the path under which clients see it, mostly ''.
+ * Throws if a parameter of the path is missing: the link would lead nowhere.
  */
 export const pageUrl = (prefix: string, path: string, params: Texts = {}, query: Texts = {}): Url => {
-  const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
+  const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => {
+    const value = params[name];
+    if (value === undefined) throw new Error(`${path} lacks ${name}`);
+    return encodeURIComponent(value);
+  });
   const search = new URLSearchParams(query).toString();
   return `${prefix}${filled}${search === '' ? '' : `?${search}`}` as Url;
 };
