@@ -32,12 +32,13 @@ const admitted = async (
   const visitor = requireSignedIn(context.visitor);
   const { deps, params, requestId, traceparent } = context;
   const by = { actor: actorOf(visitor), requestId, traceparent };
+  const concerns = (org: AdmittedOrg) => request.concerns({ org, visitor: by.actor });
   request.concerns({ visitor: by.actor });
   const commandIn = (org: AdmittedOrg | null) => () => newCommand(deps, by, org);
-  const known: KnownContext = { ...context, visitor, by, command: commandIn(null) };
+  const known: KnownContext = { ...context, visitor, by, command: commandIn(null), concerns };
   if (path.includes('/:org')) {
     const place = await roleAt(deps, visitor, params['org'] ?? '');
-    request.concerns({ org: place.org, visitor: by.actor });
+    concerns(place.org);
     assertMay(place, need);
     const inside: OrgContext = { ...known, ...place, command: commandIn(place.org) };
     return { context: inside, here: await placeIn(deps, place) };

@@ -34,7 +34,6 @@ export interface Context<Who extends Visitor = Visitor> extends Visit {
   readonly origin: string;
   /** In words. */
   readonly browser: string;
-  /** As sent. */
   readonly cookies: string;
   /** The address that the visitor comes from. */
   readonly address: string;
@@ -47,6 +46,8 @@ export interface KnownContext extends Context<SignedIn> {
   readonly by: Initiator;
   /** A new command of the visitor, about the organization of the page. */
   readonly command: () => Command;
+  /** Notes the organization of a page whose path names none, for the log of requests. */
+  readonly concerns: (org: AdmittedOrg) => void;
 }
 
 /** A context inside the house, where the service is run. */

@@ -127,6 +127,11 @@ describe('the pages of contacts and of requests', () => {
     const saved = await owner.submit(list, 'make', { first_name: 'Jo' });
     await eventually(async () => (await look(owner, saved)).text.includes('ContactCreated'));
     expect((await look(owner, saved)).text).to.include('by A owner');
+    const cancelled = await owner.submit(`/cards/${sent.id}`, 'cancel');
+    await eventually(async () => (await look(owner, cancelled)).text.includes('CardCancelled'));
+    expect((await owner.get(`/console/${tenant.org}/requests?q=${sent.id}`)).text).to.include(
+      'POST /cards/{code}',
+    );
     const other = await service.tenant();
     const stranger = await memberOf(service, other.org, 'owner');
     const tried = await stranger.get(list);

@@ -13,19 +13,20 @@ import { assertMay, orNothing, roleAt } from '../admit.js';
 import { SentPiece } from '../card-piece.js';
 import { CardDeliveries, deliveriesOf } from '../delivery-parts.js';
 import { lineOf, reasonInWords, stepName, stepState } from '../happenings.js';
-import { type Context, go, page } from '../page.js';
+import { go, type KnownContext, page } from '../page.js';
 import { Status } from '../status.js';
-import type { SignedIn } from '../visitor.js';
 
 /**
  * A card, if the visitor may see it. A code without a card, and another organization's card, get the same
  * response.
  */
-const admittedCard = ({ deps, visitor, params }: Context<SignedIn>) =>
+const admittedCard = ({ deps, visitor, params, concerns }: KnownContext) =>
   orNothing(async () => {
     const withRecovered = visitor.kind === 'operator';
     const found = await readOrderPage(deps, codeFrom(params['code'] ?? ''), { withRecovered });
-    return { ...found, ...(await roleAt(deps, visitor, found.org)) };
+    const place = await roleAt(deps, visitor, found.org);
+    concerns(place.org);
+    return { ...found, ...place };
   });
 
 const cancellable = new Set(['pending', 'queued', 'blocked']);
