@@ -4,12 +4,9 @@ import { apiKey } from '../../../domain/api-key.js';
 import type { Actor } from '../../../domain/events.js';
 import { hook } from '../../../domain/hook.js';
 import { Uuid } from '../../../domain/ids.js';
-import { house, members, roleOf } from '../../../domain/members.js';
+import { house } from '../../../domain/members.js';
 
 type Deps = { readonly streams: Streams };
-
-const isOfStaff = async (streams: Streams, account: Uuid): Promise<boolean> =>
-  roleOf((await streams.load(members, house)).state, account) !== null;
 
 type Labelled = { readonly status: string; readonly label?: string | null };
 
@@ -17,11 +14,11 @@ const labelOf = ({ status, label = null }: Labelled): string | null => (status =
 
 const nameOf = async ({ streams }: Deps, { kind, id }: Actor, toOperator: boolean): Promise<string> => {
   switch (kind) {
-    case 'member':
-      if (!toOperator && id !== null && (await isOfStaff(streams, Uuid.parse(id)))) return 'the operator';
-      return (
-        (id === null ? null : await accountOf({ streams }, Uuid.parse(id)))?.person?.name ?? 'a former member'
-      );
+    case 'member': {
+      const found = id === null ? null : await accountOf({ streams }, Uuid.parse(id));
+      const isOrWasStaff = found?.organizations.includes(house) === true;
+      return isOrWasStaff && !toOperator ? 'the operator' : (found?.person?.name ?? 'a former member');
+    }
     case 'operator': {
       const isNamed = toOperator && id !== null && id !== 'root';
       return (isNamed ? labelOf((await streams.load(apiKey, id)).state) : null) ?? 'the operator';

@@ -330,13 +330,22 @@ describe('what an organization looks after in the console', () => {
       expect([again.status, await tenant.balance()]).to.deep.equal([201, before]);
     });
 
-    it('don’t say to customers which of the staff added them', async () => {
+    it('don’t say to customers which of the staff added them, also after they have left', async () => {
       const staff = await memberOf(service, house, 'operator', 'staff@cards.example', 'Una Staff');
       await staff.submit(`${home}/credits`, 'add', { amount: '1', reference: 'invoice 8' });
-      expect((await operator.get(`${home}/credits`)).text).to.include('Una Staff');
-      expect((await owner.get(`${home}/credits`)).text)
-        .to.include('the operator')
-        .and.not.include('Una Staff');
+      const look = async () => {
+        expect((await operator.get(`${home}/credits`)).text).to.include('Una Staff');
+        expect((await owner.get(`${home}/credits`)).text)
+          .to.include('the operator')
+          .and.not.include('Una Staff');
+      };
+      await look();
+      await memberOf(service, house, 'operator', 'other@cards.example', 'Olaf Other');
+      const members = `/operator/v1/organizations/${house}/members`;
+      const una = (await service.operator(members)).rows.find(({ name }) => name === 'Una Staff');
+      const left = await service.operator(`${members}/${String(una?.['id'])}`, { method: 'DELETE' });
+      expect(left.status).to.equal(200);
+      await look();
     });
 
     it('come as CSV in which no cell is a formula, of the days that are asked for', async () => {
