@@ -24,7 +24,8 @@ const notices = {
   designWithdrawn:
     'The design is withdrawn. Its cards that are not in production are being held, and their credits come back.',
   designReinstated: 'The design is in use again. Its held cards stay held until they are released.',
-  settingsSaved: 'Saved. Applies to new cards.',
+  organizationRenamed: 'The organization has its new name.',
+  houseHandChosen: 'The house hand is chosen. It writes new cards.',
   addressAdded: 'The address is on the list. Cards to it are held.',
   addressRemoved: 'The address is off the list.',
   linkMade: 'The link was already made, and shown once. If you don’t have it, make another.',

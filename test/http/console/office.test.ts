@@ -222,14 +222,37 @@ describe('what an organization looks after in the console', () => {
 
   describe('its settings', () => {
     it('choose the name, and the house hand of cards from then on', async () => {
-      const fields = { name: 'Acme & Co', house_hand: 'Elegant' };
-      expect((await owner.submit(`${home}/settings`, 'save', fields)).status).to.equal(303);
+      const settings = `${home}/settings`;
+      const shownBefore = await owner.form(settings, 'chooseHand');
+      expect((await owner.submit(settings, 'rename', { name: 'Acme & Co' })).status).to.equal(303);
+      expect((await owner.post(settings, { ...shownBefore, house_hand: 'Elegant' })).status).to.equal(303);
       const { body } = await tenant.api('/api/v1/account');
       expect(body['organization']).to.deep.include({ name: 'Acme & Co' });
       const { id } = await tenant.api('/api/v1/cards', { body: aCard() });
       expect((await tenant.api(`/api/v1/cards/${id}`)).body['handwriting']).to.equal('Elegant');
-      const refused = await owner.submit(`${home}/settings`, 'save', { name: '', house_hand: 'Elegant' });
-      expect([refused.status, refused.text.includes('id="field-name-error"')]).to.deep.equal([422, true]);
+      for (const [action, field, value] of [
+        ['rename', 'name', ''],
+        ['chooseHand', 'house_hand', ''],
+        ['chooseHand', 'house_hand', 'Wobbly'],
+      ] as const) {
+        const { status, text } = await owner.submit(settings, action, { [field]: value });
+        const isAtField = text.includes(`id="field-${field}-error"`);
+        expect([status, isAtField], `${action} ${value}`).to.deep.equal([422, true]);
+      }
+    });
+
+    it('stay changeable while the house hand is withdrawn, and say that it is', async () => {
+      const offer = (active: boolean) =>
+        service.operator('/operator/v1/handwriting/Elegant', { method: 'PUT', body: { active } });
+      const settings = `${home}/settings`;
+      await owner.submit(settings, 'chooseHand', { house_hand: 'Elegant' });
+      expect((await owner.get(settings)).text).not.to.include('Elegant is withdrawn');
+      expect((await offer(false)).status).to.equal(200);
+      await eventually(async () => (await owner.get(settings)).text.includes('Elegant is withdrawn'));
+      expect((await owner.submit(settings, 'rename', { name: 'Acme' })).status).to.equal(303);
+      expect((await owner.submit(settings, 'chooseHand', { house_hand: 'Casual' })).status).to.equal(303);
+      expect((await owner.get(settings)).text).not.to.include('is withdrawn');
+      expect((await offer(true)).status).to.equal(200);
     });
 
     it('list whom not to mail, and take them off again', async () => {

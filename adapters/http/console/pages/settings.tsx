@@ -3,14 +3,61 @@ import { readAccount, readHandwritings } from '../../../../application/organizat
 import { layOut } from '../../../../domain/letter-layout.js';
 import { may } from '../../../../domain/permissions.js';
 import { organizationChange } from '../../operator/organizations.js';
-import { parseValues } from '../../schema/read.js';
-import { Field, Form } from '../../web/form.js';
+import { atField, parseValues } from '../../schema/read.js';
+import { Field, Form, Group, useSent } from '../../web/form.js';
 import { Panel } from '../../web/parts.js';
 import { SheetLine } from '../../web/letter.js';
-import { confirmed, page } from '../page.js';
+import { confirmed, type OrgContext, page, type Sent } from '../page.js';
 import { Tabs } from '../tabs.js';
 
 const sample = 'Thank you, Ada';
+
+interface HandsProps {
+  readonly houseHand: string;
+  /** The handwritings on offer. */
+  readonly names: readonly string[];
+  readonly mayWrite: boolean;
+}
+
+const Hands = ({ houseHand, names, mayWrite }: HandsProps) => {
+  const chosen = useSent('house_hand') ?? houseHand;
+  return (
+    <Group name="house_hand" legend="Handwriting" hint="It writes every card that doesn’t name another.">
+      {names.includes(houseHand) ? null : (
+        <p class="note warning">{houseHand} is withdrawn. It writes until another one is chosen.</p>
+      )}
+      <div class="hands">
+        {names.map((hand) => (
+          <label class="check">
+            <input
+              type="radio"
+              name="house_hand"
+              value={hand}
+              checked={hand === chosen}
+              disabled={!mayWrite}
+            />
+            <span>
+              {hand}
+              <SheetLine hand={hand} layout={layOut(sample, hand)} />
+            </span>
+          </label>
+        ))}
+      </div>
+    </Group>
+  );
+};
+
+/** Changes one field alone: the others may have changed since the page was shown. */
+const change =
+  (field: 'name' | 'house_hand') =>
+  async ({ deps, by, org }: OrgContext, sent: Sent): Promise<void> => {
+    const { name, house_hand: houseHand } = parseValues(organizationChange, { [field]: sent(field) });
+    try {
+      await changeOrganization(deps, by, org, { name, houseHand, isSuspended: null });
+    } catch (error) {
+      throw atField(organizationChange, error);
+    }
+  };
 
 export const settingsPage = page({
   path: 'settings',
@@ -18,63 +65,36 @@ export const settingsPage = page({
   mayAct: 'settings.write',
   query: ['done'],
   load: async ({ deps, org, role }) => {
-    const [{ name }, { houseHand, names }] = await Promise.all([
-      readAccount(deps, org),
-      readHandwritings(deps, org),
-    ]);
-    return { name, houseHand, names, mayWrite: may(role, 'settings.write') };
+    const [{ name }, hands] = await Promise.all([readAccount(deps, org), readHandwritings(deps, org)]);
+    return { name, hands: { ...hands, mayWrite: may(role, 'settings.write') } };
   },
   title: () => 'Settings',
-  view: ({ name, houseHand, names, mayWrite }, { org, role, timeZone }, refused) => {
-    const chosen = refused?.sent('house_hand') ?? houseHand;
-    const facts = (
-      <fieldset>
-        <legend>House hand</legend>
-        <p class="hint">It writes every card that doesn’t name another.</p>
-        <div class="hands">
-          {names.map((hand) => (
-            <label class="check">
-              <input
-                type="radio"
-                name="house_hand"
-                value={hand}
-                checked={hand === chosen}
-                disabled={!mayWrite}
-              />
-              <span>
-                {hand}
-                <SheetLine hand={hand} layout={layOut(sample, hand)} />
-              </span>
-            </label>
-          ))}
-        </div>
-      </fieldset>
-    );
-    return (
-      <>
-        <Tabs org={org} role={role} of="Settings" here="Organization" />
-        <Panel id="organization" title="Organization">
-          {mayWrite ? (
-            <Form action="save" button="Save">
-              <Field name="name" label="Name" value={name} />
-              {facts}
-            </Form>
-          ) : (
-            <>
-              <p>{name}</p>
-              {facts}
-            </>
-          )}
-        </Panel>
-        <p class="quiet">All times are in the time zone {timeZone.replaceAll('_', ' ')}.</p>
-      </>
-    );
-  },
+  view: ({ name, hands }, { org, role, timeZone }) => (
+    <>
+      <Tabs org={org} role={role} of="Settings" here="Organization" />
+      <Panel id="organization" title="Organization">
+        {hands.mayWrite ? (
+          <Form action="rename" button="Save the name">
+            <Field name="name" label="Name" value={name} />
+          </Form>
+        ) : (
+          <p>{name}</p>
+        )}
+      </Panel>
+      <Panel id="house-hand" title="House hand">
+        {hands.mayWrite ? (
+          <Form action="chooseHand" button="Save the house hand">
+            <Hands {...hands} />
+          </Form>
+        ) : (
+          <Hands {...hands} />
+        )}
+      </Panel>
+      <p class="quiet">All times are in the time zone {timeZone.replaceAll('_', ' ')}.</p>
+    </>
+  ),
   actions: {
-    save: confirmed('settingsSaved', async ({ deps, by, org }, sent) => {
-      const sentFields = { name: sent('name'), house_hand: sent('house_hand') };
-      const { name, house_hand: houseHand } = parseValues(organizationChange, sentFields);
-      await changeOrganization(deps, by, org, { name, houseHand, isSuspended: null });
-    }),
+    rename: confirmed('organizationRenamed', change('name')),
+    chooseHand: confirmed('houseHandChosen', change('house_hand')),
   },
 });
