@@ -1,4 +1,5 @@
 import { newToken } from '../../../application/access/sessions.js';
+import { today } from '../../../domain/calendar.js';
 import { isBlank } from '../../../domain/text.js';
 import { clientAddress } from '../server/caller.js';
 import type { HttpRequest } from '../server/route.js';
@@ -40,6 +41,7 @@ export const contextOf = (
     url: (to, params, values) => pageUrl(prefix, pathTo(to), params, values),
     signal: request.signal,
     timeZone: deps.timeZone,
+    year: today(deps.clock.instant(), deps.timeZone).slice(0, 4),
     newForm: () => newToken(deps.entropy),
   };
 };

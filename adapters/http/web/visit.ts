@@ -9,6 +9,8 @@ export interface Visit {
   readonly url: (to: PageName | Path, params?: Texts, query?: Texts) => Url;
   /** A date or a time as people of this service read it. */
   readonly timeZone: string;
+  /** The present year in that time zone. */
+  readonly year: string;
   /** An id for a form that is about to be shown. */
   readonly newForm: () => string;
 }

@@ -30,7 +30,8 @@ describe('a delivery in the console', () => {
       expires: 2_000,
       dropReason: null,
     };
-    const visit = { url: (path: string) => path as Url, timeZone: 'UTC', newForm: () => '' };
+    const about = { timeZone: 'UTC', year: '2026', newForm: () => '' };
+    const visit = { url: (path: string) => path as Url, ...about };
     const table = h(DeliveriesTable, {
       deliveries: [retried],
       endpoints: new Map(),
