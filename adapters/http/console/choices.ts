@@ -2,7 +2,6 @@ import { accountOf } from '../../../application/access/people.js';
 import { roleIn } from '../../../application/access/roles.js';
 import { listOrganizations } from '../../../application/organizations/read-organizations.js';
 import { readAccount } from '../../../application/organizations/read-accounts.js';
-import type { OrganizationId, Uuid } from '../../../domain/ids.js';
 import { house } from '../../../domain/members.js';
 import { may, type Role } from '../../../domain/permissions.js';
 import type { ConsoleDeps } from './deps.js';
@@ -22,15 +21,17 @@ const everyOrganization = async (deps: ConsoleDeps, role: Role): Promise<readonl
   return listed.map(({ id, name }) => ({ org: id, name, role }));
 };
 
-const choicesIn = async (
-  deps: ConsoleDeps,
-  org: OrganizationId,
-  account: Uuid,
-): Promise<readonly Choice[]> => {
-  const role = await roleIn(deps, org, account);
-  if (role === null) return [];
-  if (org !== house) return [{ org, name: (await readAccount(deps, org)).name, role }];
-  return may(role, 'cards.read') ? everyOrganization(deps, role) : [];
+/** The organizations that a visitor has joined, in the visitor's roles there. */
+const ownChoices = async (deps: ConsoleDeps, visitor: SignedIn): Promise<readonly Choice[]> => {
+  if (visitor.kind === 'operator') return [];
+  const { account } = visitor;
+  const joined = (await accountOf(deps, account))?.organizations ?? [];
+  const last = joined.filter((org) => org !== house).slice(-maxListed);
+  const choices = last.map(async (org) => {
+    const role = await roleIn(deps, org, account);
+    return role === null ? [] : [{ org, name: (await readAccount(deps, org)).name, role }];
+  });
+  return (await Promise.all(choices)).flat();
 };
 
 /**
@@ -38,10 +39,10 @@ const choicesIn = async (
  * joined are listed.
  */
 export const choicesOf = async (deps: ConsoleDeps, visitor: SignedIn): Promise<readonly Choice[]> => {
-  if (visitor.kind === 'operator') return everyOrganization(deps, 'operator');
-  const joined = (await accountOf(deps, visitor.account))?.organizations ?? [];
-  const last = joined.slice(-maxListed);
-  return (await Promise.all(last.map((org) => choicesIn(deps, org, visitor.account)))).flat();
+  const own = await ownChoices(deps, visitor);
+  const role = await houseRole(deps, visitor);
+  const all = role !== null && may(role, 'cards.read') ? await everyOrganization(deps, role) : [];
+  return [...own, ...all.filter(({ org }) => own.every((choice) => choice.org !== org))];
 };
 
 /** The first page of the staff; null for other visitors. */

@@ -3,7 +3,7 @@ import { uploadCollectionPicture } from '../../support/artwork/upload.js';
 import { house } from '../../../domain/members.js';
 import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
 import { eventually } from '../../support/time/eventually.js';
-import { memberOf, operatorOf, password, Visitor } from '../../support/http/visitor.js';
+import { memberOf, operatorOf, password, pathOf, Visitor } from '../../support/http/visitor.js';
 
 describe('the pages of those who run the service', () => {
   let service: RunningService;
@@ -170,5 +170,20 @@ describe('the pages of those who run the service', () => {
     const colleague = await memberOf(service, house, 'operator');
     const refused = await colleague.submit('/console/house/staff', 'invite', fields);
     expect([refused.status, refused.text.includes('The staff are managed by')]).to.deep.equal([403, true]);
+  });
+
+  it('offer one of the staff each organization once, in the own role where there is one', async () => {
+    const email = 'both@example.com';
+    const both = await memberOf(service, tenant.org, 'owner', email);
+    const invited = { email, name: 'Both', role: 'operator' };
+    const members = `/operator/v1/organizations/${house}/members`;
+    const { body } = await service.operator(members, { body: invited });
+    await both.submit(pathOf(body['url']), 'joinWith', { current: password });
+    const { text } = await both.get('/console/choose');
+    const roles = [...text.matchAll(/href="\/console\/([^"]+)">[^<]*<\/a><span class="quiet end">(\w+)/g)]
+      .filter(([, org]) => org === tenant.org)
+      .map(([, , role]) => role);
+    expect(roles).to.deep.equal(['owner']);
+    expect(text).to.include('Run the service');
   });
 });
