@@ -4,6 +4,7 @@ import { TooManySignIns } from '../../../application/ports/passwords.js';
 import { DomainError } from '../../../domain/errors.js';
 import { refusalOf } from '../server/errors.js';
 import type { Url } from '../web/url.js';
+import { NotAllowed } from './admit.js';
 import { PageRefusal } from './gates.js';
 import { go, type Context, type Outcome, type Page, type Sent } from './page.js';
 
@@ -62,7 +63,8 @@ export const runOnce = async (
     await completeForm(context.deps, claim.held, outcome.kind === 'go' ? outcome.to : leadsTo);
     return outcome;
   } catch (error) {
-    if (refusalOf(error) !== null || error instanceof TooManySignIns)
+    const isRefused = error instanceof NotAllowed || error instanceof TooManySignIns;
+    if (isRefused || refusalOf(error) !== null)
       // It ends by itself; the refusal counts.
       await releaseForm(context.deps, claim.held).catch(() => undefined);
     throw error;

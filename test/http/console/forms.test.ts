@@ -51,6 +51,19 @@ describe('the forms of the console', () => {
     expect([refused.status, refused.text.includes('can no longer be cancelled')]).to.deep.equal([409, true]);
   });
 
+  it('can be sent again by a visitor whose role was too small', async () => {
+    const page = await aCardPage();
+    const viewer = await memberOf(service, tenant.org, 'viewer');
+    const cancel = { do: 'cancel', form: 'too small a role' };
+    expect((await viewer.post(page, cancel)).status).to.equal(403);
+    const members = `/operator/v1/organizations/${tenant.org}/members`;
+    const me = (await service.operator(members)).rows.find(({ role }) => role === 'viewer');
+    const body = { role: 'developer' };
+    await service.operator(`${members}/${String(me?.['id'])}`, { method: 'PATCH', body });
+    expect((await viewer.post(page, cancel)).status).to.equal(303);
+    expect((await viewer.get(page)).text).to.include('Cancelled, 1 credit returned');
+  });
+
   it('do nothing with other content once they were sent, and come back as new forms', async () => {
     const list = `/console/${tenant.org}/settings/do-not-mail`;
     const form = await owner.form(list, 'add');
