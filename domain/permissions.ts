@@ -21,7 +21,6 @@ export const permissions = [
   'organizations.manage',
   'catalogue.write',
   'staff.manage',
-  'system.read',
 ] as const;
 export type Permission = (typeof permissions)[number];
 
@@ -64,10 +63,9 @@ const granted: Readonly<Record<Role, ReadonlySet<Permission>>> = {
     'credits.add',
     'catalogue.write',
     'staff.manage',
-    'system.read',
   ]),
   floor: new Set<Permission>(['floor.work']),
-  auditor: new Set<Permission>([...reading, 'system.read']),
+  auditor: new Set<Permission>(reading),
 };
 
 export const may = (role: Role, permission: Permission): boolean => granted[role].has(permission);

@@ -24,7 +24,6 @@ const table: Readonly<Record<Permission, string>> = {
   'organizations.manage': 'O',
   'catalogue.write': 'O',
   'staff.manage': 'O',
-  'system.read': 'Oa',
 };
 
 const letters = { owner: 'o', developer: 'd', viewer: 'v', operator: 'O', floor: 'f', auditor: 'a' } as const;
