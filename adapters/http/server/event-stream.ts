@@ -21,25 +21,30 @@ export const writeLines = async (
   signal: AbortSignal,
 ): Promise<boolean> => {
   for await (const piece of lines) {
-    if (signal.aborted) return false;
-    await handOver(response, piece, signal);
+    if (signal.aborted || !(await handOver(response, piece, signal))) return false;
   }
   return !signal.aborted;
 };
 
 /**
  * Writes text, and resolves once it has left this process, or when the signal aborts. Whatever waited here
- * would still be sent after a person whom it names was erased.
+ * would still be sent after a person whom it names was erased. False if the connection is gone: some versions
+ * of Node say so at once and for ever, before its end can abort the signal.
  */
-const handOver = (response: ServerResponse, text: string | Uint8Array, signal: AbortSignal): Promise<void> =>
+const handOver = (
+  response: ServerResponse,
+  text: string | Uint8Array,
+  signal: AbortSignal,
+): Promise<boolean> =>
   new Promise((resolve) => {
-    const done = () => {
-      signal.removeEventListener('abort', done);
-      resolve();
+    const end = (isGone: boolean) => {
+      signal.removeEventListener('abort', aborted);
+      resolve(!isGone);
     };
-    signal.addEventListener('abort', done);
-    response.write(text, done);
-    if (signal.aborted) done();
+    const aborted = () => end(false);
+    signal.addEventListener('abort', aborted);
+    response.write(text, (error) => end(error instanceof Error));
+    if (signal.aborted) aborted();
   });
 
 const beat = async (response: ServerResponse, text: () => string, clock: Clock, signal: AbortSignal) => {
@@ -84,7 +89,7 @@ export const writeEvents = async (
       });
       if (turn === null) return false;
       if (turn.done === true) return !signal.aborted;
-      await handOver(response, format(turn.value), signal);
+      if (!(await handOver(response, format(turn.value), signal))) return false;
     }
     return false;
   } finally {
