@@ -75,7 +75,7 @@ describe('pictures in files', () => {
     const file = await openFile(import.meta.filename);
     const handles: typeof file = Object.getPrototypeOf(file);
     await file.close();
-    const { sync } = handles;
+    const sync = Reflect.get(handles, 'sync');
     const hadPlace: boolean[] = [];
     handles.sync = function (this: typeof file) {
       hadPlace.push(existsSync(join(place, digest.slice(0, 2), digest.slice(2))));
