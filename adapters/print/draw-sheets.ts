@@ -237,5 +237,8 @@ parentPort?.on('message', (sheet: Sheet | null) => {
   else if (isEmpty) writeNote('Nothing is to be printed');
   isEmpty = false;
   if (sheet === null) doc.end();
-  parentPort?.postMessage(doc.read() ?? new Uint8Array());
+  // Newer versions of Node give a piece at a time.
+  const pieces: Buffer[] = [];
+  for (let piece: Buffer | null; (piece = doc.read()) !== null;) pieces.push(piece);
+  parentPort?.postMessage(Buffer.concat(pieces));
 });

@@ -122,7 +122,7 @@ describe('the message of a refusal', () => {
     ['invalid_key', as('a-wrong-token', asked('/operator/v1/organizations')), secret, saying('operator token'), 'customers send an API key'],
     ['revoked_key', as(revoked, asked('/api/v1/cards')), secret, saying('API key'), 'Use another one'],
     ['missing_scope', as(reader, card({})), '`cards:send`', saying('key'), 'Use a key that has it'],
-    ['invalid_hook', fired('x', {}), secret, saying('hook URL'), 'Check it'],
+    ['invalid_hook', fired('x'.repeat(43), {}), secret, saying('hook URL'), 'Check it'],
     // Keys of repeats
     ['invalid_idempotency_key', card({}, { 'idempotency-key': ' ' }), 'is empty', saying('Idempotency-Key'), 'leave the header out'],
     ['invalid_idempotency_key', card({}, { 'idempotency-key': 'k'.repeat(256) }), '256 characters; at most 255', saying('Idempotency-Key'), 'Send a UUID'],
