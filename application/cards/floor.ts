@@ -38,7 +38,7 @@ const batchSize = 200;
 export const queueDueCards = async (deps: FloorDeps, pendingFor: Milliseconds): Promise<number> => {
   const { readModels, clock, planning } = deps;
   const day = today(clock.instant(), planning.timeZone);
-  const pendingSinceLimit = clock.now() - pendingFor;
+  const now = clock.now();
   let queued = 0;
   for (let after: AgendaQuery['after'] | null = null; ;) {
     const due: readonly Stored<CardDocument>[] = await readModels.agenda(cards, {
@@ -46,7 +46,10 @@ export const queueDueCards = async (deps: FloorDeps, pendingFor: Milliseconds): 
       limit: batchSize,
       ...(after !== null && { after }),
     });
-    const ready = due.filter(({ document }) => Date.parse(document.pendingSince) <= pendingSinceLimit);
+    // A clock that was set back must not keep a card from the floor for as long.
+    const ready = due.filter(
+      ({ document }) => Math.abs(now - Date.parse(document.pendingSince)) >= pendingFor,
+    );
     const changed = await Promise.all(ready.map(({ document }) => queueOne(deps, document)));
     queued += changed.filter((card) => card !== null).length;
     const last = due.at(-1);

@@ -300,5 +300,12 @@ describe('the production floor', () => {
       expect([await status(dayAfter), await status(held)]).to.deep.equal(['pending', 'blocked']);
       clock.set('2026-03-02T15:00:00.000Z');
     });
+    it('at once if the clock was set back since they came', async () => {
+      const tenant = await service.tenant();
+      clock.jump(3 * 3_600_000);
+      const card = await cardOf(tenant, { arrive_on: undefined });
+      clock.jump(-3 * 3_600_000);
+      await eventually(async () => (await card.seen())['status'] === 'queued');
+    });
   });
 });
