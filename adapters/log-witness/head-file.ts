@@ -32,7 +32,7 @@ export const headFile = (path: string, keys: readonly NoteKey[]): SignedHeads =>
     const head = note === null ? null : headIn(note, keys);
     if (note !== null && head === null)
       throw new UnusableHead(
-        `No key in LOG_KEY_FILE has signed the head in LOG_HEAD_FILE ${path}: it is the key of another log, or the file is not the one that the log was signed with. Put back the key, or the file.`,
+        `No key in LOG_KEY_FILE has signed the head in LOG_HEAD_FILE ${path}: it is the key of another log, or the file is not the one that the log was signed with. Put back the key, or the file. If it is damaged, and there is no other, move it aside: then it is missing.`,
       );
     return head;
   },

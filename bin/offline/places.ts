@@ -29,7 +29,12 @@ export type Place = OpenedLog & Records;
 export const openPlace = async (settings: Settings, makes: boolean): Promise<Place> => {
   const log = await openLog(settings, { makes });
   const { records } = log;
-  return 'files' in records ? inFiles(settings, log, records.files) : onServers(log, records);
+  try {
+    return 'files' in records ? inFiles(settings, log, records.files) : await onServers(log, records);
+  } catch (error) {
+    await log.close();
+    throw error;
+  }
 };
 
 const inFiles = ({ dataDir, webhooks }: Settings, log: OpenedLog, database: Database): Place => {

@@ -1,3 +1,4 @@
+import { errcodeOf, isDamage } from '../../adapters/sqlite/database.js';
 import {
   CheckpointPastHead,
   DataDirectoryInUse,
@@ -46,6 +47,12 @@ export const explain = (error: unknown): { readonly code: number; readonly messa
     )
   )
     return ended('failed', messageOf(error));
+  // Those of the other files name them.
+  if (isDamage(errcodeOf(error)))
+    return ended(
+      'failed',
+      `events.db in DATA_DIR is damaged: ${messageOf(error)}. Restore it from a backup (docs/incidents.md#a-damaged-log).`,
+    );
   if (isDiskFull(error))
     return ended('failed', `The disk of DATA_DIR or of a file of secrets is full: ${messageOf(error)}.`);
   // A path in the settings can't be used: it is of the wrong kind, or we lack the permission.

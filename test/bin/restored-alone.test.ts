@@ -1,8 +1,11 @@
+import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { giveUpKeysOf } from '../../bin/offline/personal-data.js';
+import { readSettings } from '../../bin/settings/settings.js';
 import type { Service } from '../../bin/wiring/service.js';
 import { aCard, clientOf, clientsOf, type Fields } from '../support/http/service.js';
 import { refusalOf as refusalIn, serviceIn } from '../support/http/service-in.js';
@@ -135,14 +138,37 @@ describe('files of a data directory that are restored alone', () => {
       expect(refusal?.code, refusal?.message).to.equal(78);
       expect(refusal?.message)
         .to.include(path)
-        .and.match(/restore it from the newest backup\./);
+        .and.match(/restore it from the newest backup\. Without one, move it aside/);
+      const giveUp = () => giveUpKeysOf(readSettings({ DATA_DIR: directory }), 'Ada');
+      const refused: unknown = await giveUp().catch((error: unknown) => error);
+      expect(refused).to.be.an('error');
+      rmSync(path, { recursive: true });
+      expect((await giveUp()).events).to.be.greaterThan(0);
     });
+
+  it('events.db is damaged beside its events: the start is refused, and names it', async () => {
+    const directory = await copy();
+    const path = join(directory, 'events.db');
+    const database = new DatabaseSync(path);
+    const found: unknown = database
+      .prepare("select rootpage as page from sqlite_master where name = 'delivery_targets'")
+      .get();
+    database.close();
+    const { page } = found as { readonly page: number };
+    writeFileSync(path, readFileSync(path).fill('x', (page - 1) * 4_096, page * 4_096));
+    const refusal = await refusalOf(directory);
+    expect(refusal).to.deep.equal({
+      code: 1,
+      message:
+        'events.db in DATA_DIR is damaged: database disk image is malformed. Restore it from a backup (docs/incidents.md#a-damaged-log).',
+    });
+  });
 
   for (const [name, ofFolder, ofText] of [
     ['events.db', 'is a folder. Restore', null],
     ['read.db', 'is a folder. Move it aside', null],
     ['lock.db', "can't be used: ", 'It holds nothing: remove it.'],
-    ['log.head', 'is a folder. Restore', 'Put back the key, or the file.'],
+    ['log.head', 'is a folder. Restore', 'Put back the key, or the file. If it is damaged'],
     ['rehearsal.json', 'restore the backup into a new folder', 'restore the backup into a new folder'],
     ['backup.json', 'restore the backup into a new folder', 'restore the backup into a new folder'],
   ] as const)

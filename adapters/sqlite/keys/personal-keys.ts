@@ -152,7 +152,7 @@ export const openPersonalKeys = (
 /** The end of a process that can't begin without the keys. */
 export const unusableKeys = (path: string, cause: unknown): UnusableFile =>
   new UnusableFile(
-    `The keys of personal data in ${path} can't be read or written: ${messageOf(cause)}. If the file is damaged, restore it from the newest backup. (docs/incidents.md#keys-of-personal-data-are-lost)`,
+    `The keys of personal data in ${path} can't be read or written: ${messageOf(cause)}. If the file is damaged, restore it from the newest backup. Without one, move it aside: then its keys are missing. (docs/incidents.md#keys-of-personal-data-are-lost)`,
     { cause },
   );
 
