@@ -112,7 +112,13 @@ export const openEventsFile = async ({
     const claims = new RunningClaims();
     return {
       eventStore: new SqliteEventStore({ writer, queries, claims, clock }),
-      idempotencyStore: new SqliteIdempotencyStore({ writer, database, claims, clock }),
+      idempotencyStore: new SqliteIdempotencyStore({
+        writer,
+        database,
+        claims,
+        clock,
+        onDamage: (reason) => onDamage(new DamagedLog(queries.headPosition(), reason)),
+      }),
       writer,
       database,
       shared,

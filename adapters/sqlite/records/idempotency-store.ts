@@ -7,7 +7,7 @@ import {
 } from '../../../application/ports/idempotency-store.js';
 import type { Clock } from '../../../application/ports/system.js';
 import { messageOf } from '../../../domain/errors.js';
-import type { Database, Statement } from '../database.js';
+import { errcodeOf, isDamage, type Database, type Statement } from '../database.js';
 import { NotWritten } from '../errors.js';
 import type { RunningClaims } from './running-claims.js';
 import type { SqliteWriter } from '../writer/writer.js';
@@ -17,6 +17,8 @@ export interface SqliteIdempotencyStoreOptions {
   readonly database: Database;
   readonly claims: RunningClaims;
   readonly clock: Clock;
+  /** The keys can't be read from the file any more: every send with a key would be refused. */
+  readonly onDamage: (reason: string) => void;
 }
 
 /**
@@ -34,7 +36,7 @@ export class SqliteIdempotencyStore implements IdempotencyStore {
   }
 
   async claim(wanted: KeyClaim): Promise<ClaimOutcome> {
-    const { claims } = this.options;
+    const { claims, clock } = this.options;
     const running = claims.onKeyOf(wanted);
     if (running !== null)
       return running.body === wanted.body ? { kind: 'running', claim: running } : { kind: 'reused' };
@@ -43,7 +45,7 @@ export class SqliteIdempotencyStore implements IdempotencyStore {
       return completed.body === wanted.body
         ? { kind: 'completed', code: completed.code }
         : { kind: 'reused' };
-    claims.start(wanted);
+    claims.start(wanted, clock.now());
     return { kind: 'claimed' };
   }
 
@@ -75,6 +77,7 @@ export class SqliteIdempotencyStore implements IdempotencyStore {
       );
       return found ?? null;
     } catch (error) {
+      if (isDamage(errcodeOf(error))) this.options.onDamage(messageOf(error));
       throw unavailable(error);
     }
   }

@@ -1,4 +1,5 @@
 import type { KeyClaim } from '../../../application/ports/idempotency-store.js';
+import type { Milliseconds } from '../../../domain/ids.js';
 import type { CompletedKey } from '../writer/append.js';
 
 interface RunningClaim {
@@ -22,8 +23,12 @@ export class RunningClaims {
     return this.#running.get(nameOf(wanted))?.claim ?? null;
   }
 
-  start(claim: KeyClaim): void {
-    this.#running.set(nameOf(claim), { claim, acceptedAt: Date.parse(claim.claimedAt) });
+  /**
+   * `now`: by the machine's clock, by which the next process tells the age of the key. If that is ahead of
+   * the claim's, the machine has slept, or began with a wrong clock: the key is kept for longer.
+   */
+  start(claim: KeyClaim, now: Milliseconds): void {
+    this.#running.set(nameOf(claim), { claim, acceptedAt: Math.max(Date.parse(claim.claimedAt), now) });
   }
 
   /** Returns false if `held` is not the running claim on its key. */
@@ -46,7 +51,8 @@ export class RunningClaims {
   /** The key as it is stored when the claim is completed. */
   completedKey(claim: KeyClaim): CompletedKey {
     const { org, key, body, code } = claim;
-    return { org, key, body, code, acceptedAt: this.#find(claim)?.acceptedAt ?? Date.parse(claim.claimedAt) };
+    const now = Date.parse(claim.claimedAt);
+    return { org, key, body, code, now, acceptedAt: this.#find(claim)?.acceptedAt ?? now };
   }
 
   #find(claim: KeyClaim): RunningClaim | null {

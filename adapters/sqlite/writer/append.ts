@@ -22,13 +22,17 @@ export interface WriteInput {
   readonly events: readonly EventTexts[];
 }
 
-/** An idempotency key to remember. `acceptedAt`: when it was first accepted, in milliseconds since 1970. */
+/**
+ * An idempotency key to remember. `acceptedAt`: when it was first accepted, in milliseconds since 1970.
+ * `now`: by the clock of keys.
+ */
 export interface CompletedKey {
   readonly org: string;
   readonly key: string;
   readonly body: string;
   readonly code: string;
   readonly acceptedAt: number;
+  readonly now: number;
 }
 
 export interface AppendInput {
@@ -141,13 +145,13 @@ export const appendOperations = (database: Database, onHead: (position: number) 
     return { kind: 'appended', position, isNew: true };
   };
 
-  const complete = ({ org, key, body, code, acceptedAt }: CompletedKey): void => {
+  const complete = ({ org, key, body, code, acceptedAt, now }: CompletedKey): void => {
     if (
       insertKey.run(org, key, body, code, acceptedAt).changes === 0 &&
       numberFrom(sameCard, org, key, code) === null
     )
       throw new Error("an idempotency key is completed already, and can't be completed with another card");
-    purge.run(acceptedAt - answerTtl - keptLonger);
+    purge.run(now - answerTtl - keptLonger);
   };
 
   const append = ({ writes, completing }: AppendInput): readonly WriteResult[] => {
