@@ -169,6 +169,21 @@ export const closeToOthers = (path: string): void => {
   for (const file of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(file)) chmodSync(file, 0o600);
 };
 
+/**
+ * Watches files that this process has open: what it writes to one that was removed or replaced is lost when
+ * it ends. Returns what to do about the first such file; null if there is none.
+ */
+export const watchFiles = (...paths: readonly string[]): (() => string | null) => {
+  const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino;
+  const inodes = paths.map(inodeOf);
+  return () => {
+    const lost = paths.find((path, at) => inodeOf(path) !== inodes[at]);
+    return lost === undefined
+      ? null
+      : `${lost} was removed or replaced: what is written to it is lost when this process ends. Put the file back before. If it is gone, keep clients away for 10 s, and copy it from /proc/${process.pid}/fd (Linux).`;
+  };
+};
+
 /** Removes a database with what belongs to it. */
 export const removeDatabase = (path: string): void => {
   for (const suffix of ['', '-wal', '-shm']) rmSync(`${path}${suffix}`, { force: true });

@@ -11,7 +11,7 @@ import { sqliteKeyUses } from '../../adapters/sqlite/records/key-uses.js';
 import { keysPath, openPersonalKeys, unusableKeys } from '../../adapters/sqlite/keys/personal-keys.js';
 import { sqliteImportRecords, sqliteSignInRecords } from '../../adapters/sqlite/records/records.js';
 import { sqliteRequests } from '../../adapters/sqlite/records/requests.js';
-import { emptyInterval } from '../../adapters/sqlite/database.js';
+import { emptyInterval, watchFiles } from '../../adapters/sqlite/database.js';
 import { openReadFile } from '../../adapters/sqlite/read/read-file.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
 import { assertEventKey } from '../../application/log/assert-event-key.js';
@@ -130,6 +130,8 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     { clock, signal: stopping.signal, pause: emptyInterval, onError: () => undefined },
     async () => events.writer.emptyLog(),
   );
+  const { path } = events.shared;
+  const lostFile = watchFiles(path, `${path}-wal`, keysPath(dataDir));
   const measure = measureLag(events.eventStore, clock);
   const requests = new BufferedRequests(
     sqliteRequests(events.writer, events.database),
@@ -175,7 +177,7 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     readiness: async () => {
       const status = projected.status();
       const lag = await measure(status.projections.map(({ checkpoint }) => checkpoint));
-      const failure = await writes.failure();
+      const failure = lostFile() ?? (await writes.failure());
       const disk = { name: 'disk', ready: failure === null, detail: failure };
       return [disk, ...projectionParts(status, lag), await logPart(tiles)];
     },

@@ -1,6 +1,6 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -145,6 +145,27 @@ describe('files of a data directory that are restored alone', () => {
       rmSync(path, { recursive: true });
       expect((await giveUp()).events).to.be.greaterThan(0);
     });
+
+  it('a file is moved away while it is written to: the service is not ready until it is back', async () => {
+    const directory = await copy();
+    const service = await start(directory);
+    const disk = async (): Promise<unknown> => {
+      const { parts } = (await (await fetch(`${service.baseUrl}/readyz`)).json()) as {
+        readonly parts: readonly Fields[];
+      };
+      return parts.find(({ name }) => name === 'disk')?.['detail'];
+    };
+    expect(await disk()).to.equal(null);
+    for (const name of ['events.db', 'events.db-wal', 'keys.db']) {
+      const path = join(directory, name);
+      renameSync(path, `${path}.moved`);
+      cpSync(`${path}.moved`, path);
+      expect(await disk()).to.include(`${path} was removed or replaced`);
+      renameSync(`${path}.moved`, path);
+      expect(await disk()).to.equal(null);
+    }
+    await service.stop();
+  });
 
   it('events.db is damaged beside its events: the start is refused, and names it', async () => {
     const directory = await copy();
