@@ -1,5 +1,5 @@
 import { DatabaseSync } from '@photostructure/sqlite';
-import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { closeToOthers, numberFrom, openForReading, syncDirectory } from './database.js';
 import { DamagedLog } from '../../application/log/damaged-log.js';
@@ -74,6 +74,17 @@ export const syncFile = (path: string): void => {
     closeSync(file);
   }
   syncDirectory(dirname(path));
+};
+
+/** Writes a file that has its name only once it is whole. */
+export const writeWhole = (to: string, write: (unnamed: string) => void): void => {
+  const unnamed = `${to}.unfinished`;
+  rmSync(unnamed, { force: true });
+  write(unnamed);
+  chmodSync(unnamed, 0o600);
+  syncFile(unnamed);
+  renameSync(unnamed, to);
+  syncDirectory(dirname(to));
 };
 
 /**

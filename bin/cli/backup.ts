@@ -1,7 +1,6 @@
 import { copyKeys, keysPath } from '../../adapters/sqlite/keys/personal-keys.js';
 import { createHash } from 'node:crypto';
 import {
-  chmodSync,
   closeSync,
   copyFileSync,
   existsSync,
@@ -9,7 +8,6 @@ import {
   readdirSync,
   readFileSync,
   readSync,
-  renameSync,
   rmdirSync,
   rmSync,
   statSync,
@@ -17,8 +15,15 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { z } from 'zod';
-import { checkCopy, copyEvents, firstHash, syncFile, type CopiedLog } from '../../adapters/sqlite/backup.js';
-import { lockDirectory, makeDirectory, syncDirectory } from '../../adapters/sqlite/database.js';
+import {
+  checkCopy,
+  copyEvents,
+  firstHash,
+  syncFile,
+  writeWhole,
+  type CopiedLog,
+} from '../../adapters/sqlite/backup.js';
+import { lockDirectory, makeDirectory } from '../../adapters/sqlite/database.js';
 import { DataDirectoryInUse } from '../../adapters/sqlite/errors.js';
 import { logPages } from '../../application/writing/stream-pages.js';
 import type { LogReader } from '../../application/ports/event-store.js';
@@ -282,17 +287,6 @@ const keysName = 'keys.db';
 const headName = 'log.head';
 
 const isFile = (path: string): boolean => path.endsWith('.db');
-
-/** The file has its name only once it is whole. */
-const writeWhole = (to: string, write: (unnamed: string) => void): void => {
-  const unnamed = `${to}.unfinished`;
-  rmSync(unnamed, { force: true });
-  write(unnamed);
-  chmodSync(unnamed, 0o600);
-  syncFile(unnamed);
-  renameSync(unnamed, to);
-  syncDirectory(dirname(to));
-};
 
 const copyFile = (from: string, to: string): void => writeWhole(to, (unnamed) => copyFileSync(from, unnamed));
 

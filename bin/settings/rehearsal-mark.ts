@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { z } from 'zod';
-import { syncFile } from '../../adapters/sqlite/backup.js';
+import { writeWhole } from '../../adapters/sqlite/backup.js';
 import { UnusableFile } from '../../adapters/sqlite/errors.js';
 import { RehearsalMark } from '../../application/writing/rehearsal.js';
 import type { Settings } from './settings.js';
@@ -19,8 +19,7 @@ export const markDirectory = (directory: string, mark: RehearsalMark | null): vo
     for (const path of [pathIn(directory), manifestIn(directory)]) rmSync(path, { force: true });
     return;
   }
-  writeFileSync(pathIn(directory), `${JSON.stringify(mark)}\n`, { mode: 0o600 });
-  syncFile(pathIn(directory));
+  writeWhole(pathIn(directory), (path) => writeFileSync(path, `${JSON.stringify(mark)}\n`, { mode: 0o600 }));
 };
 
 const contentOf = <Content>(path: string, content: z.ZodType<Content>): Content => {

@@ -3,9 +3,11 @@ import { once } from 'node:events';
 import { cp, mkdtemp, open, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
 import type { Part } from '../../adapters/http/server/health.js';
+import { backUp } from '../../bin/cli/backup.js';
 import { seed } from '../bench/seed.js';
 import { eventually } from '../support/time/eventually.js';
 import { aCard, clientsOf, type Reply, type Tenant } from '../support/http/service.js';
@@ -124,6 +126,27 @@ describe('a service whose disk', function () {
         expect(error).to.have.property('code', 'ENOSPC'),
       );
     await endures(tenant, fill, () => rm(filler));
+  });
+
+  it('is full refuses a restore, which succeeds once there is room', async function () {
+    const { service } = await started();
+    await service.end('SIGKILL');
+    const copy = `${dataDir}.copy`;
+    await backUp(copy, { DATA_DIR: dataDir });
+    mounted = works('mount', '-t', 'tmpfs', '-o', 'size=12m', 'tmpfs', dataDir);
+    if (!mounted) return this.skip();
+    const filler = join(dataDir, 'filler');
+    await writeFile(filler, Buffer.alloc(16 * 1024 * 1024)).catch(() => undefined);
+    const cli = fileURLToPath(new URL('../../bin/cli.js', import.meta.url));
+    const restore = () =>
+      spawnSync(process.execPath, [cli, 'restore', copy], {
+        env: { ...process.env, DATA_DIR: dataDir },
+        encoding: 'utf8',
+      });
+    expect(restore().stderr).to.include('no space left on device');
+    await rm(filler);
+    expect(restore().stdout).to.include(`Restored to ${dataDir}`);
+    await rm(copy, { recursive: true });
   });
 
   it('is full is not ready, refuses at once, says so once a second, and is ready by itself when there is room', async function () {
