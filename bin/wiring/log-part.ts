@@ -52,7 +52,7 @@ export const registerLogMetrics = (
       'How long ago the newest checkpoint of the log was signed; absent if there is none.',
       async () => {
         const newest = (await signed())?.newest ?? null;
-        return newest && Math.max(0, clock.now() - Date.parse(newest.at)) / 1_000;
+        return newest && Math.abs(clock.now() - Date.parse(newest.at)) / 1_000;
       },
     ],
     log_events_unsigned: [

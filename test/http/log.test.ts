@@ -3,6 +3,7 @@ import { proveGrowth } from '../../application/log/watch-checkpoints.js';
 import { leafHash, nodeHash } from '../../domain/merkle.js';
 import { verifyInclusion } from '../support/fixtures/inclusion.js';
 import { openNote, parseCheckpointText, parseVkey } from '../../domain/signed-note.js';
+import { settableClock } from '../support/http/http.js';
 import { aCard, startTestService, type Reply } from '../support/http/service.js';
 import { eventually } from '../support/time/eventually.js';
 
@@ -39,7 +40,8 @@ const aHookCall = {
 
 describe('the log of the log over HTTP', () => {
   let service: Awaited<ReturnType<typeof startTestService>>;
-  before(async () => void (service = await startTestService()));
+  const clock = settableClock(new Date().toISOString());
+  before(async () => void (service = await startTestService({}, clock)));
   after(() => service.stop());
 
   /** The newest checkpoint of at least this many events, checked with the key that the service shows. */
@@ -164,5 +166,13 @@ describe('the log of the log over HTTP', () => {
     const { text } = await service.anonymous('/metrics');
     expect(text).to.match(/^log_checkpoint_age_seconds \d/m);
     expect(text).to.match(/^log_events_unsigned \d/m);
+  });
+
+  it('does not call a checkpoint young because the clock was set back', async () => {
+    await checkpoint(1);
+    clock.jump(-86_400_000);
+    const { text } = await service.anonymous('/metrics');
+    clock.jump(86_400_000);
+    expect(Number(/^log_checkpoint_age_seconds (.*)/m.exec(text)?.[1])).to.be.at.least(86_400 - 60);
   });
 });
