@@ -101,3 +101,7 @@ export const emailIn = (sent: unknown): Captured<string | null> =>
     if (!isClear(email?.includes('@') === true ? email : shown)) throw refusal('This is no e-mail address.');
     return email;
   });
+
+/** Whether there is no address in what was read, and none may hide there: `n/a` has none. */
+export const hasNoEmail = (email: Captured<string | null>): boolean =>
+  'value' in email && email.value?.includes('@') !== true;

@@ -33,12 +33,15 @@ export type FormClaim =
 
 const recordOf = (owner: string, form: string): string => hashOf(`${owner} ${form}`);
 
-/** Whether a form was sent, and not refused. Throws SignInUnavailable. */
+/** Whether a form was done: one that broke off may be sent again. Throws SignInUnavailable. */
 export const isSpent = async (
   { signInRecords }: Pick<FormDeps, 'signInRecords'>,
   form: string,
   owner: string,
-): Promise<boolean> => (await signInRecords.find('form', recordOf(owner, form))) !== null;
+): Promise<boolean> => {
+  const found = await signInRecords.find('form', recordOf(owner, form));
+  return found !== null && Kept.parse(found.data).to !== null;
+};
 
 /** Claims a form for one try, so that a double click has one effect. Throws SignInUnavailable. */
 export const claimForm = async (

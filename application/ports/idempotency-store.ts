@@ -33,10 +33,10 @@ export type ClaimOutcome =
 export class IdempotencyUnavailable extends NamedError {}
 
 /**
- * Idempotency keys, remembered for 24 hours from `claimedAt`, per organization: a claim is answered as of its
- * own `claimedAt`, however late it comes here. Every change is a compare-and-set on (owner, code, running);
- * it returns false if the claim has changed hands. (docs/money.md, rule 6: claims are compared and set) All
- * methods throw IdempotencyUnavailable.
+ * Idempotency keys, remembered for at least 24 hours from `claimedAt`, per organization: a claim is answered
+ * as of its own `claimedAt`, however late it comes here. Every change is a compare-and-set on (owner, code,
+ * running); it returns false if the claim has changed hands. (docs/money.md, rule 6: claims are compared and
+ * set) All methods throw IdempotencyUnavailable.
  */
 export interface IdempotencyStore {
   /** By this clock keys age, and `claimedAt` is told. No jump of this machine's clock changes it. */

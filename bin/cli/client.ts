@@ -80,8 +80,10 @@ const listenerIn = (environment: Environment): Listener => ({
 
 /** Where clients with an API key find the service. */
 const publicAddressIn = (environment: Environment): string => {
+  const baseUrl = setting(environment, 'BASE_URL', '');
+  if (baseUrl !== '') return baseUrl.replace(/\/+$/, '');
   const { host, port } = listenerIn(environment);
-  return setting(environment, 'BASE_URL', httpAddress({ host: reachable(host), port })).replace(/\/+$/, '');
+  return httpAddress({ host: reachable(host), port });
 };
 
 /**
@@ -152,13 +154,17 @@ const refusalIn = (text: string, status: number): ServiceRefused => {
 const connectionLost = (address: string): string =>
   `The connection to the service at ${address} was lost. Is it still running?`;
 
-/** `root`: the prefix of each call's path. `token`: the bearer token; throws if there is none. */
-const clientOf = (address: string, root: string, token: () => string) => {
+/**
+ * `addressOf`: asked at each call, for many verbs make none. `root`: the prefix of each call's path. `token`:
+ * the bearer token; throws if there is none.
+ */
+const clientOf = (addressOf: () => string, root: string, token: () => string) => {
   const send = async (
     { method, path, query = {}, body }: OperatorCall,
     signal?: AbortSignal,
     accept?: string,
   ): Promise<Response> => {
+    const address = addressOf();
     const url = urlOf(address, `${root}${path}`);
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, value);
@@ -195,7 +201,7 @@ const clientOf = (address: string, root: string, token: () => string) => {
       try {
         for await (const piece of body ?? []) yield piece;
       } catch (error) {
-        throw new Unreachable(connectionLost(address), { cause: error });
+        throw new Unreachable(connectionLost(addressOf()), { cause: error });
       }
     },
     /**
@@ -227,9 +233,9 @@ const clientOf = (address: string, root: string, token: () => string) => {
         if (signal.aborted) return;
         throw error instanceof ServiceRefused || error instanceof Unreachable
           ? error
-          : new Unreachable(connectionLost(address), { cause: error });
+          : new Unreachable(connectionLost(addressOf()), { cause: error });
       }
-      if (!signal.aborted && !isDone) throw new Unreachable(connectionLost(address));
+      if (!signal.aborted && !isDone) throw new Unreachable(connectionLost(addressOf()));
     },
   };
 };
@@ -239,7 +245,11 @@ const clientOf = (address: string, root: string, token: () => string) => {
  * if it has one of its own, `BASE_URL`, or else `http://HOST:PORT`, with the token in `OPERATOR_TOKEN_FILE`.
  */
 export const operatorClient = (environment: Environment): OperatorClient =>
-  clientOf(addressIn(environment), '/operator/v1', () => tokenIn(environment));
+  clientOf(
+    () => addressIn(environment),
+    '/operator/v1',
+    () => tokenIn(environment),
+  );
 
 /** The API key that was given, else the one in `API_KEY`; null if there is none. */
 export const apiKeyIn = (environment: Environment, given = environment['API_KEY']): string | null =>
@@ -247,7 +257,11 @@ export const apiKeyIn = (environment: Environment, given = environment['API_KEY'
 
 /** A client with an API key. Paths begin below `/api/v1`. */
 export const keyClient = (environment: Environment, key: string): OperatorClient =>
-  clientOf(publicAddressIn(environment), '/api/v1', () => key);
+  clientOf(
+    () => publicAddressIn(environment),
+    '/api/v1',
+    () => key,
+  );
 
 /** Reads a path of the public API that needs no key. Throws ServiceRefused and Unreachable. */
 export const readPublic = async (environment: Environment, path: string): Promise<Buffer> => {

@@ -139,7 +139,6 @@ export const startService = async (options: ServiceOptions) => {
     );
   if (settings.baseUrl === null && reachable(settings.host) !== settings.host && plays(role, 'api'))
     log.warn(
-      { base_url: clientAddress(settings, settings.port) },
       'HOST is every address of this machine, and BASE_URL is not set: the console, links and the name of a new log are for this machine alone; set BASE_URL to the address that clients see',
     );
   const engine = await open({

@@ -220,6 +220,9 @@ describe('the command line', () => {
           code: 2,
           error: `${name} must be a whole number from 0 to 65535, not "${port}".\n`,
         });
+    // It asks no service.
+    const { error } = await cli('log verify nowhere.jsonl --key k', { PORT: 'x' });
+    expect(error).to.include('nowhere.jsonl').and.not.include('PORT');
   });
   it('exits with 2 if the token file holds no token', async () => {
     const { code, error } = await cli('anchor show', {

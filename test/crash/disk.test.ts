@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { cp, mkdtemp, open, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
 import type { Part } from '../../adapters/http/server/health.js';
@@ -12,6 +11,7 @@ import { seed } from '../bench/seed.js';
 import { eventually } from '../support/time/eventually.js';
 import { aCard, clientsOf, type Reply, type Tenant } from '../support/http/service.js';
 import { freePort } from '../support/servers/ports.js';
+import { run } from '../support/servers/programs.js';
 import { spawnService, type ServiceProcess } from './service-process.js';
 
 /** Whether this program runs successfully on this machine. */
@@ -137,15 +137,10 @@ describe('a service whose disk', function () {
     if (!mounted) return this.skip();
     const filler = join(dataDir, 'filler');
     await writeFile(filler, Buffer.alloc(16 * 1024 * 1024)).catch(() => undefined);
-    const cli = fileURLToPath(new URL('../../bin/cli.js', import.meta.url));
-    const restore = () =>
-      spawnSync(process.execPath, [cli, 'restore', copy], {
-        env: { ...process.env, DATA_DIR: dataDir },
-        encoding: 'utf8',
-      });
-    expect(restore().stderr).to.include('no space left on device');
+    const restore = () => run('cli', ['restore', copy], { DATA_DIR: dataDir });
+    expect((await restore()).error).to.include('no space left on device');
     await rm(filler);
-    expect(restore().stdout).to.include(`Restored to ${dataDir}`);
+    expect((await restore()).out).to.include(`Restored to ${dataDir}`);
     await rm(copy, { recursive: true });
   });
 

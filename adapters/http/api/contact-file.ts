@@ -1,5 +1,5 @@
 import type { FileRow } from '../../../application/contacts/import-contacts.js';
-import { readMailbox } from '../../../domain/email.js';
+import { emailIn, hasNoEmail, readMailbox } from '../../../domain/email.js';
 import { capture } from '../../../domain/errors.js';
 import { stateNamed } from '../../../domain/recipient.js';
 import { readColumns, withoutMarks, type Columns, type FileOptions } from './contact-columns.js';
@@ -142,8 +142,7 @@ const contactIn = ({ columns, headings }: Columns, cells: readonly string[]) => 
     if (problem !== null) return { problem };
     const all = field.endsWith('name') ? names : addresses;
     const parts = all === addresses && address === null ? contact : (all.get(address) ?? {});
-    // `n/a` and the like are no address.
-    if (field === 'email' && parts[field]?.includes('@') === false) parts[field] = text;
+    if (field === 'email' && hasNoEmail(emailIn(parts[field]))) parts[field] = text;
     parts[field] ??= text;
     if (parts !== contact) all.set(address, parts);
   }
@@ -155,7 +154,7 @@ const contactIn = ({ columns, headings }: Columns, cells: readonly string[]) => 
   const name =
     names.get(where) ?? names.get(null) ?? (address?.['line1'] === undefined ? [...names.values()][0] : {});
   // What identifies a contact may be its address alone, under a name that no list has.
-  const email = isMailbox(externalId) && contact['email']?.includes('@') !== true && { email: externalId };
+  const email = isMailbox(externalId) && hasNoEmail(emailIn(contact['email'])) && { email: externalId };
   const person = { external_id: externalId, ...(name && namesIn(name)), ...contact, ...email };
   return {
     externalId,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { HookRequest } from '../../../application/hooks/fire-hook.js';
 import { maxReferenceLength } from '../../../domain/card.js';
-import { emailIn } from '../../../domain/email.js';
+import { emailIn, hasNoEmail } from '../../../domain/email.js';
 import { isPlainObject } from '../../../domain/plain-object.js';
 import { ownProperty, scalarText, type Payload } from '../../../domain/template.js';
 import { isBlank } from '../../../domain/text.js';
@@ -127,10 +127,6 @@ const find = (sources: readonly Payload[], ...names: readonly string[]): unknown
   return undefined;
 };
 
-/** Whether there is an address, or what may hide one; not of `n/a` and the like. */
-const hasEmail = (email: HookRequest['email']): boolean =>
-  !('value' in email) || email.value?.includes('@') === true;
-
 /** A first or last name of the wrong type takes the place of the name, so that the name is refused. */
 const wrongType = (value: unknown): unknown => (typeof value === 'string' ? undefined : value);
 
@@ -164,7 +160,11 @@ export const readHookPayload = (payload: JsonObject): HookRequest => {
   return {
     card: readCardFields(body),
     hasMessage: body['message'] !== undefined,
-    email: both.map((source) => emailIn(ownProperty(source, 'email'))).find(hasEmail) ?? { value: null },
+    email: both
+      .map((source) => emailIn(ownProperty(source, 'email')))
+      .find((email) => !hasNoEmail(email)) ?? {
+      value: null,
+    },
     // What a contact's own is refused for refers to none.
     externalId: 'value' in externalId ? externalId.value : null,
     firstName: joined ? first.trim() : null,

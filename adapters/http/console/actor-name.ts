@@ -3,8 +3,8 @@ import type { Streams } from '../../../application/writing/streams.js';
 import { apiKey } from '../../../domain/api-key.js';
 import type { Actor } from '../../../domain/events.js';
 import { hook } from '../../../domain/hook.js';
-import { Uuid } from '../../../domain/ids.js';
-import { house } from '../../../domain/members.js';
+import { Uuid, type OrganizationId } from '../../../domain/ids.js';
+import { house, members, roleOf } from '../../../domain/members.js';
 
 type Deps = { readonly streams: Streams };
 
@@ -12,13 +12,20 @@ type Labelled = { readonly status: string; readonly label?: string | null };
 
 const labelOf = ({ status, label = null }: Labelled): string | null => (status === 'none' ? null : label);
 
-const nameOf = async ({ streams }: Deps, { kind, id }: Actor, toOperator: boolean): Promise<string> => {
+const memberName = async ({ streams }: Deps, id: Uuid, knownTo: OrganizationId | null): Promise<string> => {
+  const found = await accountOf({ streams }, id);
+  const isOrWasStaff = found?.organizations.includes(house) === true;
+  if (isOrWasStaff && knownTo !== null && roleOf((await streams.load(members, knownTo)).state, id) === null)
+    return 'the operator';
+  return found?.person?.name ?? 'a former member';
+};
+
+const nameOf = async (deps: Deps, { kind, id }: Actor, knownTo: OrganizationId | null): Promise<string> => {
+  const { streams } = deps;
+  const toOperator = knownTo === null;
   switch (kind) {
-    case 'member': {
-      const found = id === null ? null : await accountOf({ streams }, Uuid.parse(id));
-      const isOrWasStaff = found?.organizations.includes(house) === true;
-      return isOrWasStaff && !toOperator ? 'the operator' : (found?.person?.name ?? 'a former member');
-    }
+    case 'member':
+      return id === null ? 'a former member' : memberName(deps, Uuid.parse(id), knownTo);
     case 'operator': {
       const isNamed = toOperator && id !== null && id !== 'root';
       return (isNamed ? labelOf((await streams.load(apiKey, id)).state) : null) ?? 'the operator';
@@ -37,14 +44,17 @@ const nameOf = async ({ streams }: Deps, { kind, id }: Actor, toOperator: boolea
 };
 
 /**
- * Finds the names of actors, each once. `toOperator`: only operators see which of them, or of their keys, it
- * was.
+ * Finds the names of actors, each once, as the people of an organization may know them; null: as operators
+ * may. Only these see which of them, or of their keys, it was.
  */
-export const actorNames = (deps: Deps, toOperator: boolean): ((actor: Actor) => Promise<string>) => {
+export const actorNames = (
+  deps: Deps,
+  knownTo: OrganizationId | null,
+): ((actor: Actor) => Promise<string>) => {
   const known = new Map<string, Promise<string>>();
   return (actor) => {
     const key = `${actor.kind} ${actor.id}`;
-    const name = known.get(key) ?? nameOf(deps, actor, toOperator);
+    const name = known.get(key) ?? nameOf(deps, actor, knownTo);
     known.set(key, name);
     return name;
   };

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { claimForm, releaseForm } from '../../../application/access/forms.js';
+import { claimForm, completeForm, isSpent, releaseForm } from '../../../application/access/forms.js';
 import { makeWorld } from '../../support/fixtures/world.js';
 import { MemorySignInRecords } from '../../support/memory/records.js';
 
@@ -12,12 +12,17 @@ describe('the claim of a form', () => {
       if (claimed.kind !== 'claimed') throw new Error(`the form is ${claimed.kind}`);
       return claimed;
     };
+    const isOver = () => isSpent(deps, 'a form', 'ann');
     const slow = await claim();
+    expect(await isOver()).to.equal(false);
     const second = await claim();
     expect(second.tookOver).to.equal(true);
     await releaseForm(deps, slow.held);
     expect(await deps.signInRecords.find('form', slow.held.id)).to.not.equal(null);
     await releaseForm(deps, second.held);
-    expect((await claim()).tookOver).to.equal(false);
+    const last = await claim();
+    expect(last.tookOver).to.equal(false);
+    await completeForm(deps, last.held, '/done');
+    expect(await isOver()).to.equal(true);
   });
 });

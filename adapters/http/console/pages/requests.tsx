@@ -31,11 +31,11 @@ export const requestsPage = page({
     const { deps, visitor, query } = context;
     const q = query('q');
     const shown = q === '' ? null : await found(context, q);
-    const nameOf = actorNames(deps, visitor.kind === 'operator');
+    const org = visitor.kind === 'operator' ? null : context.org;
+    const nameOf = actorNames(deps, org);
     const actor = shown?.request.actor ?? null;
     const subject = shown === null ? subjectFrom(q) : null;
     const { startingAfter, limit } = wantedPart(query);
-    const org = visitor.kind === 'operator' ? null : context.org;
     const asked = subject === null ? [] : await deps.requests.about(subject, org, startingAfter, limit);
     const part = shownPart(asked);
     const rows = await Promise.all(

@@ -823,6 +823,19 @@ describe('a cell of a file of contacts', () => {
     expect(unread).to.deep.equal({ 'Home Email': 'email is read from Work Email first' });
   });
 
+  it('is the one e-mail address that may hide an opt-out, whatever another column has', async () => {
+    const hidden = ['ada(at)example.com', 'ada＠example.com', 'ada [at] example.com'];
+    const file = (async function* () {
+      yield Buffer.from('external_id,name,email,primary_email\n');
+      for (const email of hidden)
+        yield Buffer.from(`bob@example.com,Ada,${email},n/a\nb,Ada,${email},bob@x.de\n`);
+    })();
+    const found = [];
+    for await (const row of contactRows(file, { key: undefined, keyIsNamed: '', fromLine: 1, unread: {} }))
+      found.push('contact' in row ? Reflect.get(row.contact, 'email') : row.problem);
+    expect(found).to.deep.equal(hidden.flatMap((email) => [email, email]));
+  });
+
   for (const [zip, state] of [
     ['2701', 'IL'],
     ['213', 'MA'],
