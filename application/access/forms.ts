@@ -12,8 +12,8 @@ const Kept = z.object({
   since: z.number(),
   /** Where the form led; null while it is at work. */
   to: z.string().nullable(),
-  /** A hash of the content that only those who have the form can check; missing in older records. */
-  content: z.string().optional(),
+  /** A hash of the content that only those who have the form can check. */
+  content: z.string(),
 });
 
 export interface FormDeps extends SessionsDeps {
@@ -60,7 +60,7 @@ export const claimForm = async (
   const found = await signInRecords.find('form', id);
   if (found === null) return { kind: 'running' };
   const before = Kept.parse(found.data);
-  if ((before.content ?? content) !== content) return { kind: 'other' };
+  if (before.content !== content) return { kind: 'other' };
   if (before.to !== null) return { kind: 'done', to: before.to };
   if (now - before.since < claimTimeout || !(await signInRecords.change(found, { data, ends })))
     return { kind: 'running' };

@@ -157,14 +157,12 @@ export const readHookPayload = (payload: JsonObject): HookRequest => {
   const body: Record<string, unknown> = { recipient: isOneAddress ? recipient : sent };
   for (const name of cardFields) body[name] = find([payload], ...namesOf(name));
   const { external_id: externalId } = parseFields(contactReference, payload);
+  const emails = both.map((source) => emailIn(ownProperty(source, 'email')));
+  const email = emails.find((read) => !hasNoEmail(read));
   return {
     card: readCardFields(body),
     hasMessage: body['message'] !== undefined,
-    email: both
-      .map((source) => emailIn(ownProperty(source, 'email')))
-      .find((email) => !hasNoEmail(email)) ?? {
-      value: null,
-    },
+    email: email ?? { value: null },
     // What a contact's own is refused for refers to none.
     externalId: 'value' in externalId ? externalId.value : null,
     firstName: joined ? first.trim() : null,

@@ -5,6 +5,7 @@ import type { Actor } from '../../../domain/events.js';
 import { hook } from '../../../domain/hook.js';
 import { Uuid, type OrganizationId } from '../../../domain/ids.js';
 import { house, members, roleOf } from '../../../domain/members.js';
+import type { SignedIn } from './visitor.js';
 
 type Deps = { readonly streams: Streams };
 
@@ -12,6 +13,7 @@ type Labelled = { readonly status: string; readonly label?: string | null };
 
 const labelOf = ({ status, label = null }: Labelled): string | null => (status === 'none' ? null : label);
 
+/** `knownTo`: whose people read it; null: operators. */
 const memberName = async ({ streams }: Deps, id: Uuid, knownTo: OrganizationId | null): Promise<string> => {
   const found = await accountOf({ streams }, id);
   const isOrWasStaff = found?.organizations.includes(house) === true;
@@ -44,13 +46,15 @@ const nameOf = async (deps: Deps, { kind, id }: Actor, knownTo: OrganizationId |
 };
 
 /**
- * Finds the names of actors, each once, as the people of an organization may know them; null: as operators
- * may. Only these see which of them, or of their keys, it was.
+ * Finds the names of actors, each once, for a visitor of an organization. Only operators see which of them,
+ * or of their keys, it was.
  */
 export const actorNames = (
   deps: Deps,
-  knownTo: OrganizationId | null,
+  visitor: SignedIn,
+  org: OrganizationId,
 ): ((actor: Actor) => Promise<string>) => {
+  const knownTo = visitor.kind === 'operator' ? null : org;
   const known = new Map<string, Promise<string>>();
   return (actor) => {
     const key = `${actor.kind} ${actor.id}`;

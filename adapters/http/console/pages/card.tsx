@@ -39,7 +39,7 @@ export const cardPage = page({
     const found = await admittedCard(context);
     const isOffered = may(found.role, 'cards.cancel') && cancellable.has(found.card.status);
     const told = await deliveriesOf(deps.webhooks, found.org, found.card.code);
-    const nameOf = actorNames(deps, visitor.kind === 'operator' ? null : found.org);
+    const nameOf = actorNames(deps, visitor, found.org);
     const history = await Promise.all(
       found.history.map(async (happening) => ({ ...happening, by: await nameOf(happening.actor) })),
     );

@@ -39,7 +39,7 @@ export const creditsPage = page({
       readStatement(deps, org, part),
       readCardDays(deps, org, { now: deps.clock.instant(), timeZone, days }),
     ]);
-    const nameOf = actorNames(deps, visitor.kind === 'operator' ? null : org);
+    const nameOf = actorNames(deps, visitor, org);
     const { shown, last } = shownPart(found);
     const lines = await Promise.all(shown.map(async (line) => ({ ...line, by: await nameOf(line.actor) })));
     // The newest line has the balance: so the page can't disagree with itself.

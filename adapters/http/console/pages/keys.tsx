@@ -77,7 +77,7 @@ export const keysPage = page({
   load: async ({ deps, org, role, visitor, query }) => {
     const mayManage = may(role, 'keys.manage');
     const found = shownPart(await listKeys(deps, org, wantedPart(query)).catch(insteadOf(DomainError, [])));
-    const nameOf = actorNames(deps, visitor.kind === 'operator' ? null : org);
+    const nameOf = actorNames(deps, visitor, org);
     const keys = found.shown.map(async (key): Promise<ShownKey> => ({
       ...key,
       madeBy: await nameOf(key.by),

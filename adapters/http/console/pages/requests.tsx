@@ -32,7 +32,7 @@ export const requestsPage = page({
     const q = query('q');
     const shown = q === '' ? null : await found(context, q);
     const org = visitor.kind === 'operator' ? null : context.org;
-    const nameOf = actorNames(deps, org);
+    const nameOf = actorNames(deps, visitor, context.org);
     const actor = shown?.request.actor ?? null;
     const subject = shown === null ? subjectFrom(q) : null;
     const { startingAfter, limit } = wantedPart(query);
