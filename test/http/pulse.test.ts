@@ -38,9 +38,10 @@ const formId = (): string => newToken(new SystemEntropy());
 /** A thorough run draws, too. */
 const aSample = { [effortVariable]: 'usual', [sampleVariable]: sampleNumber() };
 
-/** Of all kinds of text some for each place, in a thorough run more: there are many places. */
+/** Of all kinds of text some for each place, in a thorough run more, and all if asked: there are many places. */
+const kindsForEach = rounds({ usually: 3, thoroughly: 6, named: 'PULSE_KINDS' });
 const sampleOfKinds = (of: string): readonly string[] =>
-  sampleOf(kindsOfText, rounds({ usually: 3, thoroughly: 6 }), { of, environment: aSample });
+  sampleOf(kindsOfText, kindsForEach, { of, environment: aSample });
 
 describe('the pulse of a service', function () {
   this.timeout(900_000);
@@ -318,6 +319,27 @@ describe('the pulse of a service', function () {
     const attacks = sampleOf(bodiesOf().flat(), 60, { of: 'bodies', environment: aSample });
     const sent = await besides(async () => {
       for (const attack of attacks) await attack.send();
+    });
+    expectQuick(sent);
+  });
+
+  it('lets others send while pages get their worst queries and forms', async () => {
+    operator = await operatorOf(beating.lively.service);
+    const attacks: Attack[] = [];
+    for (const page of sampleOf(pages, 20, { of: 'pages', environment: aSample })) {
+      attacks.push(
+        ...on.asAttacks(
+          'GET',
+          page.path,
+          worstQueries(on.parametersOf(page.path, 'query'), sampleOfKinds(page.path)),
+        ),
+      );
+      for (const form of await formsOf(page))
+        if (form.action !== 'signOut') attacks.push(...formAttacks(page, form));
+    }
+    const some = sampleOf(attacks, 100, { of: 'pages', environment: aSample });
+    const sent = await besides(async () => {
+      for (const attack of some) await attack.send();
     });
     expectQuick(sent);
   });
