@@ -260,6 +260,25 @@ describeWithEngines(
         code: 78,
         says: /No key in LOG_KEY_FILE has signed the head in LOG_HEAD_FILE/,
       },
+      {
+        what: 'log.key is replaced, and the last signed head is deleted',
+        to: async () => {
+          await anotherKey();
+          await without('log.head');
+        },
+        code: 78,
+        says: /No key in LOG_KEY_FILE has signed the newest checkpoint/,
+      },
+      {
+        what: 'log.key is replaced, the last signed head is deleted, and the collections of the log are emptied',
+        to: async () => {
+          await anotherKey();
+          await without('log.head');
+          await load(today, (name) => !ofLog(name));
+        },
+        code: 78,
+        says: /LOG_HEAD_FILE .* is missing.*Restore it/,
+      },
     ];
 
     for (const { what, to, code, says } of attacks)

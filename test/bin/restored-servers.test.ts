@@ -195,9 +195,9 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'servers that are restored 
     await running(allShown);
   }).timeout(60_000);
 
-  it("yesterday's EventStoreDB beside today's keys and nothing else of MongoDB serves what it holds", async () => {
+  it("yesterday's EventStoreDB beside today's keys and nothing else of MongoDB serves what it holds", async function () {
     const { standIn } = wiring.eventStore;
-    if (standIn === null) return;
+    if (standIn === null) return this.skip();
     const whole = [...standIn.kept];
     standIn.rewind(records);
     await running(async () => {

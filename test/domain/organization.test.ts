@@ -164,7 +164,9 @@ describe('the copy of a collection card', () => {
     const many = (count: number) =>
       owner(...Array.from({ length: count }, () => saved('a', 'thanks')), archived('a'));
     expect(nextCopyId(many(1_999), org, 'thanks')).to.be.a('string');
-    expect(codeOf(() => nextCopyId(many(2_000), org, 'thanks'))).to.deep.equal(['too_many_designs', null]);
+    const full = () => nextCopyId(many(2_000), org, 'thanks');
+    expect(codeOf(full)).to.deep.equal(['too_many_designs', null]);
+    expect(full).to.throw(/has saved 2,000 designs, archived ones included.*Use one of them\./);
   });
 
   it('does not restore an archived copy: a late repeat changes nothing', () => {

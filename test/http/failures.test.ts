@@ -32,6 +32,7 @@ const hello = {
   message: 'Hello',
   ...later,
 };
+const messageOf = ({ body }: Reply): unknown => (body['error'] as Fields)['message'];
 const refusal = ({ status, code }: Reply): unknown[] => [status, code];
 
 /** A promise, and the function that fulfils it. */
@@ -92,6 +93,7 @@ describe('a failure of the service', () => {
     Object.assign(interference, way);
     const reply = await ask();
     for (const name of Object.keys(way)) Reflect.deleteProperty(interference, name);
+    if (reply.status === 500) expect(messageOf(reply)).to.match(/\b(?:not|nothing)\b.* again\.$/i);
     expect(await belongings(service, tenant)).to.deep.equal(before);
     return reply;
   };

@@ -3,6 +3,7 @@ import type { ResolveHook } from 'node:module';
 /** The module that each part is in, and what takes its place: a module of this folder. */
 const modules: Readonly<Record<string, readonly [module: string, instead: string]>> = {
   sealing: ['/application/personal/personal.js', 'no-sealing.js'],
+  macs: ['/domain/event-mac.js', 'no-macs.js'],
   notary: ['/adapters/sqlite/notary/notary-thread.js', 'no-notary.js'],
   requests: ['/application/requests/request-log.js', 'no-requests.js'],
   public_events: ['/projections/all.js', 'no-public-events.js'],

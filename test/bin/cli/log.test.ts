@@ -271,6 +271,10 @@ describe('the log of the log, as the operator of an embedded service has it', fu
         /witness\.example\.com\/w1 has signed (a tree of \d+ events, and this one has \d+|another tree)/,
       );
       expect((await clientsOf(stale).anonymous('/log/checkpoint')).code).to.equal('log_damaged');
+      expect((await clientsOf(stale).operator('/operator/v1/exports?from=0')).code).to.equal('log_damaged');
+      const ready = await fetch(`${stale.baseUrl}/readyz`);
+      expect(ready.status).to.equal(503);
+      expect(await ready.text()).to.match(/"name":"log","ready":false,[^}]*witness\.example\.com/);
       expect(witness.head).to.deep.equal(signed);
       expect(await measured(stale)).to.match(/ 1$/);
     } finally {
