@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { measureAccounting } from './accounting.js';
 import { measureReads, measureRebuild, measureSends } from './cards.js';
 import { measureConsole, measureFloor } from './console.js';
+import { measureDesigns } from './designs.js';
 import { measureDistributed } from './distributed.js';
 import { measureNotary } from './notary.js';
 import { measurePartsOfRebuilds, measurePartsOfSends } from './parts.js';
@@ -33,6 +34,7 @@ const parts = (scale: number): Readonly<Record<string, (directory: string) => Pr
   ],
   sweep: (directory) => measureSweep(join(directory, 'sweep'), 5 * million * scale),
   console: (directory) => measureConsole(directory, million * scale),
+  designs: measureDesigns,
   floor: (directory) => measureFloor(directory, 10_000 * scale),
   relay: () => measureRelay(million * scale),
   accounting: () => measureAccounting(100_000 * scale),

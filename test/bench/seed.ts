@@ -18,12 +18,14 @@ import type { DeliveryId, NewDelivery } from '../../application/ports/delivery-l
 import type { EventStore, StreamWrite } from '../../application/ports/event-store.js';
 import { Streams, type Loaded } from '../../application/writing/streams.js';
 import type { PersonalSeal } from '../../application/log/hash-chain.js';
+import type { Front } from '../../domain/artwork.js';
 import { arrivalWindow, dueDay } from '../../domain/calendar.js';
 import { card, cardStream, schedule, steps, type Card, type CardEvent } from '../../domain/card.js';
 import { cardCode, type CardCode } from '../../domain/card-code.js';
 import { ledger, movementId, purchase, spend, type Ledger } from '../../domain/credits.js';
 import { derivedUuid, LocalDate, OrganizationId, type Milliseconds, type Uuid } from '../../domain/ids.js';
 import { deliveryIdOf } from '../../domain/public-events.js';
+import { organization, saveDesign } from '../../domain/organization.js';
 import { signerFrom } from '../../domain/signed-note.js';
 import { register, webhookEndpoints } from '../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
@@ -57,6 +59,8 @@ export interface Seeding {
   readonly produced: boolean | 'to the floor';
   /** How many deliveries one endpoint of the organization has. */
   readonly deliveries?: number;
+  /** The fronts of the designs that the organization has saved; null for one without a picture. */
+  readonly fronts?: readonly (Front | null)[];
   /** How personal data is protected; absent: it is sealed. */
   readonly sealing?: PersonalSeal;
 }
@@ -69,7 +73,7 @@ export interface Seeding {
 export const seed = async (
   directory: string,
   cards: number,
-  { produced, deliveries = 0, sealing }: Seeding,
+  { produced, deliveries = 0, fronts = [], sealing }: Seeding,
 ): Promise<Seeded> => {
   const clock = new SystemClock();
   const entropy = new SystemEntropy();
@@ -104,6 +108,7 @@ export const seed = async (
     );
     // More than it spends: what is measured sends cards beside it.
     await seeder.buy(cards + 1_000_000);
+    await seeder.save(fronts);
     const wave = produced === 'to the floor' ? Math.ceil(cards / stepsOnTheFloor.length) : 5_000;
     for (let done = 0; done < cards; done += wave)
       await seeder.wave(done, Math.min(wave, cards - done), stepsDone(produced, done / wave));
@@ -241,6 +246,22 @@ class Seeder {
     const write = this.streams.write(ledger, at, decided);
     await this.store.append([write]);
     this.#account = this.streams.appended(ledger, at, decided, write, null);
+  }
+
+  async save(fronts: readonly (Front | null)[]): Promise<void> {
+    if (fronts.length === 0) return;
+    const at = await this.streams.load(organization, this.org);
+    const decided = fronts.map((artwork, index) => {
+      const [event] = saveDesign({
+        id: derivedUuid('bench design', index),
+        name: `Design ${index}`,
+        slug: null,
+        artwork,
+      })(at.state);
+      if (event === undefined) throw new Error(`design ${index} is there already`);
+      return { event, command: this.command() };
+    });
+    await this.store.append([this.streams.write(organization, at, decided)]);
   }
 
   /** Registers an endpoint that nothing can reach. */

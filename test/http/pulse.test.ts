@@ -38,7 +38,7 @@ const formId = (): string => newToken(new SystemEntropy());
 /** A thorough run draws, too. */
 const aSample = { [effortVariable]: 'usual', [sampleVariable]: sampleNumber() };
 
-/** Of all kinds of text some for each place, in a thorough run more, and all if asked: there are many places. */
+/** For each place only some of all kinds of text: there are many places. */
 const kindsForEach = rounds({ usually: 3, thoroughly: 6, named: 'PULSE_KINDS' });
 const sampleOfKinds = (of: string): readonly string[] =>
   sampleOf(kindsOfText, kindsForEach, { of, environment: aSample });
