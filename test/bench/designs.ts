@@ -39,7 +39,7 @@ const putFronts = async (directory: string): Promise<readonly Front[]> => {
   return fronts;
 };
 
-/** The page of designs with 200 pictures, and with 200 designs that have none. No figure without a browser. */
+/** Of 200 designs with pictures, and of as many that have none. No figure without a browser. */
 export const measureDesigns = async (directory: string): Promise<Figure[]> => {
   const program = browserProgram();
   if (program === null) return [];
@@ -48,7 +48,7 @@ export const measureDesigns = async (directory: string): Promise<Figure[]> => {
     const visits = [];
     for (const name of ['pictures', 'names']) {
       const own = join(directory, name);
-      const fronts = name === 'pictures' ? await putFronts(own) : new Array<null>(designs).fill(null);
+      const fronts = name === 'pictures' ? await putFronts(own) : Array.from({ length: designs }, () => null);
       const { org } = await seed(own, 1, { produced: false, fronts });
       const service = await startService(own);
       services.push(service);
