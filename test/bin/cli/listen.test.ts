@@ -289,7 +289,10 @@ describe('webhook listen', () => {
       expect(await outcome(trigger, { ...environment(), BASE_URL: 'http://127.0.0.1:1' })).to.equal(69);
       const shown = await listening();
       expect(await outcome(trigger)).to.equal(0);
+      await sendCard();
+      const [, event = ''] = await eventually(() => /card\.created.* (evt_\w+)/.exec(shown.out()));
       await interrupted(shown);
+      expect(await outcome(['resend', event])).to.equal(3);
       const leavesOut = await listening(['--events', 'card.mailed']);
       expect(await outcome(trigger)).to.equal(3);
       leavesOut.kill('SIGKILL');
@@ -302,6 +305,7 @@ describe('webhook listen', () => {
         { ...(JSON.parse(out) as object), url, http_status: 500, error: null },
       ]);
       expect(error).to.match(/2xx/);
+      expect(await outcome(['resend', event])).to.equal(4);
       await interrupted(refusing);
       expect(await outcome(trigger)).to.equal(3);
     });
