@@ -144,10 +144,10 @@ export type Card = { readonly status: 'none' | 'abandoned' } | MadeCard;
 export const isMade = (state: Card): state is MadeCard =>
   state.status !== 'none' && state.status !== 'abandoned';
 
-const onTheFloor: ReadonlySet<CardStatus> = new Set(['queued', 'in_production', 'written', 'packed']);
+const onTheFloor: readonly CardStatus[] = ['queued', 'in_production', 'written', 'packed'];
 
 /** From the day on which the floor gets a card until the carrier has it. */
-export const isOnTheFloor = (status: CardStatus): boolean => onTheFloor.has(status);
+export const isOnTheFloor = (status: CardStatus): boolean => onTheFloor.includes(status);
 
 const completed = (statuses: StepStatuses, ...names: readonly StepName[]): boolean =>
   names.every((name) => statuses[steps.indexOf(name)] === 'completed');
@@ -216,24 +216,14 @@ export const orderedBy = (event: CardEvent): Ordered | null => {
   return { order, recipient, message };
 };
 
-const made = (
-  { order, recipient, message }: Ordered,
-  { status, heldReason, steps: statuses }: CardProgress,
-  erased: boolean,
-): MadeCard => ({ order, recipient, message, status, heldReason, steps: statuses, erased });
-
-/** A card after its personal data is erased. */
-const withoutPersonal = (state: MadeCard): MadeCard =>
-  made({ order: { ...state.order, reference: null }, ...noLetter }, state, true);
-
 const evolve = (state: Card, event: CardEvent): Card => {
   if (event.type === 'CardAbandoned') return { status: 'abandoned' };
   const ordered = orderedBy(event);
-  if (ordered !== null) return made(ordered, progressAfter(atFirst, event), false);
+  if (ordered !== null) return { ...ordered, ...progressAfter(atFirst, event), erased: false };
   if (!isMade(state)) return state;
   return event.type === 'CardErased'
-    ? withoutPersonal(state)
-    : made(state, progressAfter(state, event), state.erased);
+    ? { ...state, order: { ...state.order, reference: null }, ...noLetter, erased: true }
+    : { ...state, ...progressAfter(state, event) };
 };
 
 export const card: Aggregate<Card, CardEvent> = {
@@ -269,11 +259,17 @@ export const requireCard = (state: Card, org: OrganizationId | null = null): Mad
   return state;
 };
 
-const invalidTransition = (status: MadeCard['status'], rule: string) =>
-  new DomainError(
-    'invalid_transition',
-    `This action isn't allowed: the card is ${status.replace('_', ' ')}, and only ${rule}. Look the card up to see where it is.`,
+const notAllowed = (message: string) => new DomainError('invalid_transition', message);
+
+/** The card, if it has one of the statuses of a rule. Throws `card_not_found`, `invalid_transition`. */
+const requireStatus = (state: Card, rule: string, ...allowed: readonly CardStatus[]): MadeCard => {
+  const found = requireCard(state);
+  if (allowed.includes(found.status)) return found;
+  const status = found.status.replace('_', ' ');
+  throw notAllowed(
+    `This action isn't allowed: the card is ${status}, and only ${rule}. Look the card up to see where it is.`,
   );
+};
 
 const whereabouts: Readonly<Record<'in_production' | 'written' | 'packed' | 'posted' | 'failed', string>> = {
   in_production: 'it is in production: a machine has started on it',
@@ -316,24 +312,20 @@ const fromConsole = ({ source }: Order): { readonly source?: 'console' } =>
 export const hold =
   (reason: string) =>
   (state: Card): CardEvent[] => {
-    const { status, order } = requireCard(state);
-    if (status !== 'pending' && status !== 'queued')
-      throw invalidTransition(status, 'pending and queued cards can be held');
+    const { order } = requireStatus(state, 'pending and queued cards can be held', 'pending', 'queued');
     const data = { reason, owes: 1, order: null, personal: null, ...fromConsole(order) };
     return [{ type: 'CardHeld', data }];
   };
 
 /** Releases a held card; a credit is spent for it. (decision 31: when a held card is paid for) */
 export const release = (state: Card): CardEvent[] => {
-  const { status, order } = requireCard(state);
-  if (status !== 'blocked') throw invalidTransition(status, 'blocked cards can be released');
+  const { order } = requireStatus(state, 'blocked cards can be released', 'blocked');
   return [{ type: 'CardReleased', data: fromConsole(order) }];
 };
 
 /** Queues a card for production. (decision 32: the path of a card through production) */
 export const queue = (state: Card): CardEvent[] => {
-  const { status } = requireCard(state);
-  if (status !== 'pending') throw invalidTransition(status, 'pending cards can be queued');
+  requireStatus(state, 'pending cards can be queued', 'pending');
   return [{ type: 'CardQueued', data: {} }];
 };
 
@@ -344,28 +336,24 @@ export const queue = (state: Card): CardEvent[] => {
 export const reportStep =
   (step: StepName, status: ReportedStatus, machine: string | null) =>
   (state: Card): CardEvent[] => {
-    const { status: reached, steps: statuses } = requireCard(state);
-    if (!isOnTheFloor(reached))
-      throw invalidTransition(reached, 'the steps of cards from queued to packed can be reported');
+    const rule = 'the steps of cards from queued to packed can be reported';
+    const { steps: statuses } = requireStatus(state, rule, ...onTheFloor);
     const index = steps.indexOf(step);
     const now = statuses[index];
     if (status === 'in_progress') {
       if (now !== 'pending' && now !== 'failed')
-        throw new DomainError(
-          'invalid_transition',
+        throw notAllowed(
           `The step ${step} is ${now?.replace('_', ' ')}: it can't start. Look the card up to see where it is.`,
         );
       const missing = steps.find((_, before) => before < index && statuses[before] !== 'completed');
       if (missing !== undefined)
-        throw new DomainError(
-          'invalid_transition',
+        throw notAllowed(
           `The step ${step} can't start until ${missing} is completed. Report that step first.`,
         );
       return [{ type: 'StepStarted', data: { step, machine } }];
     }
     if (now !== 'in_progress')
-      throw new DomainError(
-        'invalid_transition',
+      throw notAllowed(
         `The step ${step} is not in progress, so it can't be ${status}. Report it as in_progress first.`,
       );
     return [{ type: status === 'completed' ? 'StepCompleted' : 'StepFailed', data: { step, machine } }];
@@ -378,13 +366,9 @@ export const reportStep =
 export const fail =
   (reason: string) =>
   (state: Card): CardEvent[] => {
-    const { status } = requireCard(state);
-    if (status !== 'in_production' && status !== 'written' && status !== 'packed')
-      throw invalidTransition(status, 'cards from in production to packed can fail');
+    requireStatus(state, 'cards from in production to packed can fail', 'in_production', 'written', 'packed');
     return [{ type: 'CardFailed', data: { reason, owes: 1 } }];
   };
-
-const over: ReadonlySet<CardStatus> = new Set(['posted', 'cancelled', 'failed']);
 
 /**
  * Erases everything personal of a card that is finished; a repeat records nothing.
@@ -393,10 +377,8 @@ const over: ReadonlySet<CardStatus> = new Set(['posted', 'cancelled', 'failed'])
 export const erase =
   (reason: string) =>
   (state: Card): CardEvent[] => {
-    const { status, erased } = requireCard(state);
-    if (erased) return [];
-    if (!over.has(status))
-      throw invalidTransition(status, 'posted, cancelled and failed cards can be erased');
+    if (requireCard(state).erased) return [];
+    requireStatus(state, 'posted, cancelled and failed cards can be erased', 'posted', 'cancelled', 'failed');
     return [{ type: 'CardErased', data: { reason } }];
   };
 

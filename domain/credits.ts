@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError } from './errors.js';
-import { events, Slot, type Aggregate, type EventOf } from './events.js';
+import { events, Slot, type Aggregate, type Command, type EventOf } from './events.js';
 import { CommandId, derivedUuid, streamName, type OrganizationId, type Uuid } from './ids.js';
 
 /** The credits of one organization. Every movement names its cause and carries the balance it leaves. */
@@ -106,3 +106,40 @@ const causeKey = (cause: Cause): string => {
 /** The event id of a movement, derived from its cause: a cause moves money once. (docs/money.md, rule 1) */
 export const movementId = (org: OrganizationId, type: LedgerEvent['type'], cause: Cause): Uuid =>
   derivedUuid(ledgerStream(org), type, causeKey(cause));
+
+/** One movement of credits. The id of its event is derived from its cause, so a cause moves credits once. */
+export interface Movement {
+  readonly id: Uuid;
+  /** The event on a given balance. Throws if the balance does not allow it. */
+  readonly decide: (ledger: Ledger) => LedgerEvent;
+}
+
+export const purchaseBy = (
+  { id: cause }: Pick<Command, 'id'>,
+  org: OrganizationId,
+  amount: number,
+  reason: string | null,
+): Movement => ({
+  id: movementId(org, 'CreditsPurchased', cause),
+  decide: purchase(cause, amount, reason),
+});
+
+export const withdrawalBy = (
+  { id: cause }: Command,
+  org: OrganizationId,
+  amount: number,
+  reason: string,
+): Movement => ({
+  id: movementId(org, 'CreditsWithdrawn', cause),
+  decide: withdraw(cause, amount, reason),
+});
+
+export const spendFor = (slot: Slot, org: OrganizationId): Movement => ({
+  id: movementId(org, 'CreditSpent', slot),
+  decide: spend(slot),
+});
+
+export const returnOf = (cause: Return, org: OrganizationId, amount: number): Movement => ({
+  id: movementId(org, 'CreditReturned', cause),
+  decide: giveBack(cause, amount),
+});

@@ -1,5 +1,5 @@
 import { DomainError } from './errors.js';
-import { NumberText, isPlainObject } from './plain-object.js';
+import { NumberText, ownProperty } from './plain-object.js';
 import { clean } from './text.js';
 
 /**
@@ -84,10 +84,6 @@ export const piecesOf = (
 
 /** A parsed JSON object. Read only its own properties. */
 export type Payload = Readonly<Record<string, unknown>>;
-
-/** A property of an object's own, never an inherited one; undefined if there is none. */
-export const ownProperty = (value: unknown, name: string): unknown =>
-  isPlainObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 
 /**
  * A scalar as it goes on paper. Null, blanks, objects and arrays count as missing: null. (decision 48: what a

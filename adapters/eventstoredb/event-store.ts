@@ -1,12 +1,12 @@
-import { uncounted, type CountCall } from '../../application/ports/count-call.js';
+import { uncounted, type CountCall } from '../../application/ports/tracing.js';
 import { nextTurn } from '../../application/timing/next-turn.js';
-import {
-  type Place,
-  type EventMark,
-  type EventStore,
-  type LogHead,
-  type StreamWrite,
-  type WriteOutcome,
+import type {
+  Place,
+  EventMark,
+  EventStore,
+  LogHead,
+  StreamWrite,
+  WriteOutcome,
 } from '../../application/ports/event-store.js';
 import type { PlacedEvent, RawLog, StoredEvent } from '../../application/ports/raw-log.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
@@ -14,7 +14,7 @@ import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import type { StreamName } from '../../domain/ids.js';
 import { Appends } from './appends.js';
 import { Connection } from './connection.js';
-import { backoffOf, type Context, type EventStoreDbTimes, unavailable, usualTimes } from './context.js';
+import { backoffOf, unavailable, usualTimes, type Context, type EventStoreDbTimes } from './context.js';
 import { serverNames } from './events.js';
 import { ForeignEvents, type ForeignEvent } from './foreign-events.js';
 import { ServerLog } from './following.js';

@@ -1,5 +1,5 @@
 import type { AllStreamResolvedEvent, ResolvedEvent } from '@eventstore/db-client';
-import type { CountCall } from '../../application/ports/count-call.js';
+import type { CountCall } from '../../application/ports/tracing.js';
 import { storedTexts } from '../../application/log/hash-chain.js';
 import type { NewEvent, StreamWrite } from '../../application/ports/event-store.js';
 import { messageOf } from '../../domain/errors.js';

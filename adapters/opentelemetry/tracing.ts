@@ -8,8 +8,7 @@ import {
   type Context,
   type TraceState,
 } from '@opentelemetry/api';
-import type { Span, SpanOptions, Tracing } from '../../application/ports/tracing.js';
-import { noSpan } from '../../application/writing/traced.js';
+import { noSpan, type Span, type SpanOptions, type Tracing } from '../../application/ports/tracing.js';
 import { messageOf } from '../../domain/errors.js';
 import { parseTraceparent, traceparentOf } from '../../domain/traceparent.js';
 

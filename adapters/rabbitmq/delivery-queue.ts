@@ -2,7 +2,7 @@ import { IllegalOperationError, type Channel, type ChannelModel, type ConsumeMes
 import { z } from 'zod';
 import type { DeliveryId } from '../../application/ports/delivery-log.js';
 import type { DeliveryQueue, Hint } from '../../application/ports/delivery-queue.js';
-import { uncounted } from '../../application/ports/count-call.js';
+import { uncounted } from '../../application/ports/tracing.js';
 import { Uuid, type Milliseconds } from '../../domain/ids.js';
 import { RabbitConnection } from './connection.js';
 import { ConfirmingPublisher, type BrokerMessage, type Sending } from './publisher.js';

@@ -1,6 +1,6 @@
 import { Duplex } from 'node:stream';
 import type { Channel, ChannelModel, ConfirmChannel, Options } from 'amqplib';
-import { uncounted, type CountCall } from '../../application/ports/count-call.js';
+import { uncounted, type CountCall } from '../../application/ports/tracing.js';
 import { withTimeout } from '../../application/timing/with-timeout.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';

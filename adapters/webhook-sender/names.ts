@@ -1,7 +1,7 @@
 import { codeOf, NamedError } from '../../domain/errors.js';
 import { Resolver } from 'node:dns/promises';
 import { LazyLru } from '../../application/memory/lazy-lru.js';
-import { mayTake } from '../../application/webhooks/fair-share.js';
+import { mayTake } from '../../application/webhooks/schedule.js';
 import type { Clock } from '../../application/ports/system.js';
 import { withTimeout } from '../../application/timing/with-timeout.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';

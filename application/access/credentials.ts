@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError } from '../../domain/errors.js';
 import { Uuid } from '../../domain/ids.js';
-import type { SignInRecords } from '../ports/sign-in-records.js';
+import type { SignInRecords } from '../ports/records.js';
 import type { Entropy } from '../ports/system.js';
 
 const Kept = z.object({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Milliseconds } from '../../domain/ids.js';
-import type { FoundSignInRecord } from '../ports/sign-in-records.js';
+import type { FoundSignInRecord } from '../ports/records.js';
 import { hashOf, type SessionsDeps } from './sessions.js';
 
 /** How long a form that was sent is remembered. */

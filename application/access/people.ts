@@ -26,10 +26,9 @@ import { assertMayManage } from '../../domain/manage-members.js';
 import type { Role } from '../../domain/permissions.js';
 import { organizationAt, organizationOf } from '../organizations/administer.js';
 import { asOf, type AsOf, type Moment } from '../history/as-of.js';
-import { newCommand, type Initiator } from '../writing/commands.js';
-import { execute, type WriteDeps } from '../writing/execute.js';
+import { newCommand, execute, type Initiator, type WriteDeps } from '../writing/execute.js';
 import type { Passwords } from '../ports/passwords.js';
-import type { SignInRecords } from '../ports/sign-in-records.js';
+import type { SignInRecords } from '../ports/records.js';
 import {
   addCredential,
   changedMeanwhile,

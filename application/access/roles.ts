@@ -4,8 +4,7 @@ import { Uuid, type OrganizationId } from '../../domain/ids.js';
 import { house, members, roleOf } from '../../domain/members.js';
 import type { Manager } from '../../domain/manage-members.js';
 import { memberRoles, type Role } from '../../domain/permissions.js';
-import type { Initiator } from '../writing/commands.js';
-import type { WriteDeps } from '../writing/execute.js';
+import type { Initiator, WriteDeps } from '../writing/execute.js';
 
 /** The role of an account in an organization; null if it has none. */
 export const roleIn = async (

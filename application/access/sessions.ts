@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { LazyLru } from '../memory/lazy-lru.js';
 import { Instant, type Milliseconds } from '../../domain/ids.js';
-import type { FoundSignInRecord } from '../ports/sign-in-records.js';
+import type { FoundSignInRecord } from '../ports/records.js';
 import type { Clock, Entropy } from '../ports/system.js';
 import { epochOf, type CredentialDeps } from './credentials.js';
 

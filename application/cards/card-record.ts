@@ -2,10 +2,10 @@ import { card, cardStream, requireCard, type CardEvent, type Order } from '../..
 import type { CardCode } from '../../domain/card-code.js';
 import { DomainError } from '../../domain/errors.js';
 import { parseEvent, type Actor, type RecordedEvent } from '../../domain/events.js';
-import type { Instant, OrganizationId } from '../../domain/ids.js';
+import type { Instant } from '../../domain/ids.js';
 import type { CardDocument } from '../../projections/cards.js';
 import { asOf, recordAt, type Moment, type Past } from '../history/as-of.js';
-import type { ReadDeps } from '../projecting/up-to-date.js';
+import type { ReadDeps } from '../projecting/read-your-writes.js';
 import { foldCard } from './read-cards.js';
 
 type RecordDeps = Pick<ReadDeps, 'store'>;
@@ -38,14 +38,20 @@ const readRecord = async (deps: RecordDeps, code: CardCode, moment: Moment | nul
   return { order, message, document, erasedAt, history, asOf: asOf(last) };
 };
 
+/** One thing that happened to a card, as people read it. */
+export interface Happening {
+  readonly at: Instant;
+  readonly event: CardEvent;
+  readonly actor: Actor;
+  readonly requestId: string | null;
+}
+
 /** A card with all that production needs. */
 export interface CardForOperator {
   readonly card: CardDocument;
-  readonly org: string;
+  readonly order: Order;
   /** Null if it was erased or can't be read any more. */
   readonly message: string | null;
-  readonly designId: string;
-  readonly source: Order['source']['kind'];
 }
 
 /**
@@ -58,30 +64,11 @@ export const cardForOperator = async (
   moment: Moment | null,
 ): Promise<Past<CardForOperator>> => {
   const { order, message, document, erasedAt, asOf: at } = await readRecord(deps, code, moment);
-  const was = {
-    card: erasedAt === null ? document : { ...document, erasedAt },
-    org: order.org,
-    message,
-    designId: order.design.id,
-    source: order.source.kind,
-  };
-  return { was, asOf: at };
+  const card = erasedAt === null ? document : { ...document, erasedAt };
+  return { was: { card, order, message }, asOf: at };
 };
 
-/** One thing that happened to a card, as people read it. */
-export interface Happening {
-  readonly at: Instant;
-  readonly event: CardEvent;
-  readonly actor: Actor;
-  readonly requestId: string | null;
-}
-
-export interface OrderPage {
-  readonly card: CardDocument;
-  readonly org: OrganizationId;
-  readonly order: Order;
-  /** Null if it was erased or can't be read any more. */
-  readonly message: string | null;
+interface OrderPage extends CardForOperator {
   readonly history: readonly Happening[];
 }
 
@@ -95,21 +82,16 @@ export const readOrderPage = async (
   { withRecovered }: { readonly withRecovered: boolean },
 ): Promise<OrderPage> => {
   const { order, message, document, history: recorded } = await readRecord(deps, code, null);
-  const history = recorded.map(({ stored: { metadata }, event }) => ({
+  const all = recorded.map(({ stored: { metadata }, event }) => ({
     at: metadata.occurredAt,
     event,
     actor: metadata.actor,
     requestId: metadata.requestId,
   }));
-  return {
-    card: document,
-    org: order.org,
-    order,
-    message,
-    history: withRecovered
-      ? history
-      : history.filter(({ event }, at) => !wasRecovered(history.slice(at + 1), event)),
-  };
+  const history = withRecovered
+    ? all
+    : all.filter(({ event }, at) => !wasRecovered(all.slice(at + 1), event));
+  return { card: document, order, message, history };
 };
 
 /** Whether a failed step was started again later. */

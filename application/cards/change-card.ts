@@ -12,10 +12,9 @@ import type { Command } from '../../domain/events.js';
 import { DomainError } from '../../domain/errors.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { organization, whyHeld } from '../../domain/organization.js';
-import { positionOfLast, type WriteDeps } from '../writing/execute.js';
+import { positionOfLast, retry, type WriteDeps } from '../writing/execute.js';
 import type { Payments, PaymentResult } from '../money/payments.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
-import { retry } from '../writing/retry.js';
 import type { Loaded } from '../writing/streams.js';
 
 export interface ChangeCardDeps extends WriteDeps {

@@ -2,13 +2,13 @@ import { card, isMade, type Card } from '../../domain/card.js';
 import { cardCode, type CardCode } from '../../domain/card-code.js';
 import { DomainError } from '../../domain/errors.js';
 import { Instant, type CommandId, type Milliseconds, type Uuid } from '../../domain/ids.js';
-import { appendTo } from '../writing/execute.js';
-import { ledgerRevisionBefore, movementsAfter, spendFor } from '../money/movements.js';
+import { appendTo, retry } from '../writing/execute.js';
+import { ledgerRevisionBefore, movementsAfter } from '../money/ledger-queue.js';
+import { spendFor } from '../../domain/credits.js';
 import { settleSpend, type SettlingDeps, type Spend } from '../money/settle-spend.js';
 import { requestOf, type SendRequest } from './place-order.js';
 import { noStream } from '../ports/event-store.js';
 import type { KeyClaim, IdempotencyStore } from '../ports/idempotency-store.js';
-import { retry } from '../writing/retry.js';
 
 export interface ClaimDeps extends SettlingDeps {
   readonly idempotency: IdempotencyStore;

@@ -15,7 +15,7 @@ import { today } from '../../domain/calendar.js';
 import { organization, whyHeld } from '../../domain/organization.js';
 import { cards, onTheFloor, type CardDocument } from '../../projections/cards.js';
 import { changeCard, type ChangeCardDeps } from './change-card.js';
-import { newCommand, service } from '../writing/commands.js';
+import { newCommand, service } from '../writing/execute.js';
 import type { OrderPlanning } from './place-order.js';
 import type { AgendaQuery, ReadModels, Stored } from '../ports/read-models.js';
 import { nextTurn } from '../timing/next-turn.js';

@@ -80,11 +80,11 @@ const unreadable = (code: CardCode): LeftOut =>
 
 /** Throws `card_not_found`, DamagedStream. */
 export const printable = async (deps: PrintDeps, code: CardCode): Promise<Printable | LeftOut> => {
-  const { card, message, org, order } = await readOrderPage(deps, code, { withRecovered: false });
+  const { card, message, order } = await readOrderPage(deps, code, { withRecovered: false });
   if (card.erasedAt !== null) return leftOut(code, '', 'Not printed: its message and address were erased');
   if (card.recipient === null || message === null) return unreadable(code);
   const { design } = order;
-  const owner = await organizationOf(deps, org);
+  const owner = await organizationOf(deps, order.org);
   const { name: designName = '' } = owner.designs.find(({ id }) => id === design.id) ?? {};
   const lines = addressLines(card.recipient);
   return { card, code, message, lines, design, designName, whyHeld: whyHeld(owner, design.id) };

@@ -5,14 +5,12 @@ import { parseEvent, type RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { organization } from '../../domain/organization.js';
 import { larger } from '../log/positions.js';
-import { execute, positionOf } from '../writing/execute.js';
+import { execute, positionOf, retry, OutcomeUnknown, RequestOverdue } from '../writing/execute.js';
 import type { Payments, PaymentResult } from '../money/payments.js';
 import { decideFor, type SeenOrganization } from '../organizations/organizations.js';
 import { suspended } from '../organizations/suspensions.js';
-import { OutcomeUnknown, RequestOverdue } from '../writing/outcome.js';
 import { noStream } from '../ports/event-store.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
-import { retry } from '../writing/retry.js';
 import type { Loaded } from '../writing/streams.js';
 import {
   beginAttempt,

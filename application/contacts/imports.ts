@@ -3,11 +3,11 @@ import type { ContactDetails } from '../../domain/contact.js';
 import { capture, DomainError } from '../../domain/errors.js';
 import { Actor } from '../../domain/events.js';
 import { derivedUuid, Instant, OrganizationId, type Milliseconds, type Uuid } from '../../domain/ids.js';
-import type { Initiator } from '../writing/commands.js';
+import type { Initiator } from '../writing/execute.js';
 import { givingWay } from '../timing/next-turn.js';
 import type { FileRow } from './import-contacts.js';
 import { maxFiles, tooMany } from './uploads.js';
-import type { FoundImportRecord } from '../ports/import-records.js';
+import type { FoundImportRecord } from '../ports/records.js';
 import type { EventStore } from '../ports/event-store.js';
 import type { Entropy } from '../ports/system.js';
 import {

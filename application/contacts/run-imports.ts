@@ -10,23 +10,22 @@ import {
   type Uuid,
 } from '../../domain/ids.js';
 import { isBy, type Moment } from '../history/as-of.js';
-import { executeOnce, type WriteDeps } from '../writing/execute.js';
+import { executeOnce, isPassing, type WriteDeps } from '../writing/execute.js';
 import { nextDeleted } from './save-contact.js';
 import { importContacts, type FileRow, type RowOutcome } from './import-contacts.js';
 import {
-  type BadLines,
   badLinesId,
   changeImport,
-  type ContactImport,
   findImport,
   importIn,
+  type BadLines,
+  type ContactImport,
   type BadLine,
   type FoundImport,
   type ImportDeps,
   type ReadContact,
 } from './imports.js';
-import { isPassing } from '../writing/outcome.js';
-import { ImportsUnavailable } from '../ports/import-records.js';
+import { ImportsUnavailable } from '../ports/records.js';
 import { givingWay } from '../timing/next-turn.js';
 import { untilAborted } from '../timing/until-aborted.js';
 import {

@@ -13,8 +13,7 @@ import {
 import { DomainError } from '../../domain/errors.js';
 import type { Command } from '../../domain/events.js';
 import { derivedUuid, type OrganizationId, type Uuid } from '../../domain/ids.js';
-import { execute, executeOnce, type ExecutedOnce, type WriteDeps } from '../writing/execute.js';
-import { TooContended } from '../writing/outcome.js';
+import { execute, executeOnce, TooContended, type ExecutedOnce, type WriteDeps } from '../writing/execute.js';
 import { EventStoreUnavailable } from '../ports/event-store.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
 import type { Streams } from '../writing/streams.js';

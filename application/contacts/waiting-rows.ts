@@ -4,7 +4,7 @@ import { refusalLine, type Refusal } from '../../domain/errors.js';
 import { givingWay } from '../timing/next-turn.js';
 import type { KeyRing } from '../personal/key-ring.js';
 import { openText, sealNext } from '../personal/personal.js';
-import type { FoundImportRecord, ImportRecords } from '../ports/import-records.js';
+import type { FoundImportRecord, ImportRecords } from '../ports/records.js';
 import type { Clock, Entropy } from '../ports/system.js';
 
 export interface WaitingRowsDeps {

@@ -5,12 +5,11 @@ import { streamName, type Instant, type OrganizationId, type StreamName } from '
 import type { Projection } from '../../projections/projection.js';
 import { assertChained } from '../log/chained.js';
 import { erasedEvent } from '../personal/personal.js';
-import type { EventStore } from '../ports/event-store.js';
+import { streamPages, type EventStore } from '../ports/event-store.js';
 import { pagesOf, type ReadModels } from '../ports/read-models.js';
 import { mapLimited } from '../timing/limit-concurrency.js';
 import { turnAlone } from '../timing/next-turn.js';
-import { streamPages } from '../writing/stream-pages.js';
-import { foldDocument } from '../projecting/up-to-date.js';
+import { foldDocument } from '../projecting/read-your-writes.js';
 
 /**
  * A moment in the past, up to which streams are read. With a position: the events up to it. With a time: the

@@ -1,8 +1,7 @@
 import { NamedError } from '../../domain/errors.js';
 import { rootOf } from '../../domain/merkle.js';
 import { audit, auditIdOf } from '../../domain/audit.js';
-import { newCommand, type Initiator } from '../writing/commands.js';
-import { execute, type WriteDeps } from '../writing/execute.js';
+import { newCommand, execute, type Initiator, type WriteDeps } from '../writing/execute.js';
 import { isPrefix, ownNewest } from './last-head.js';
 import { rebuildTree, type Notarizing } from './notarize.js';
 import type { SignedHead, SignedHeads } from '../ports/signed-heads.js';

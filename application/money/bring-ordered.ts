@@ -1,9 +1,10 @@
 import type { Command, RecordedEvent } from '../../domain/events.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import type { PurchaseOrder } from '../../domain/purchase.js';
-import { OutcomeUnknown } from '../writing/outcome.js';
+import { OutcomeUnknown } from '../writing/execute.js';
 import type { EventStore } from '../ports/event-store.js';
-import { movementsAfter, purchaseBy, type Movement } from './movements.js';
+import { movementsAfter } from './ledger-queue.js';
+import { purchaseBy, type Movement } from '../../domain/credits.js';
 import type { SettlingDeps } from './settle-spend.js';
 
 /** A purchase under a reference: its id, and its order. */

@@ -1,15 +1,26 @@
-import { changeBy, ledger, ledgerStream, type LedgerEvent } from '../../domain/credits.js';
+import {
+  changeBy,
+  ledger,
+  ledgerStream,
+  purchaseBy,
+  withdrawalBy,
+  type LedgerEvent,
+  type Movement,
+} from '../../domain/credits.js';
 import { parseEvent, type Actor, type Command, type RecordedEvent } from '../../domain/events.js';
 import type { Instant, OrganizationId } from '../../domain/ids.js';
 import { purchase } from '../../domain/purchase.js';
 import { organizationAt, organizationOf, type AdministrationDeps } from '../organizations/administer.js';
 import { asOf, type AsOf, type Moment } from '../history/as-of.js';
-import { newCommand, type Initiator } from '../writing/commands.js';
-import { positionOf, type WriteDeps } from '../writing/execute.js';
+import {
+  newCommand,
+  positionOf,
+  OutcomeUnknown,
+  type Initiator,
+  type WriteDeps,
+} from '../writing/execute.js';
 import { invalidCursor } from '../requests/invalid-cursor.js';
-import { OutcomeUnknown } from '../writing/outcome.js';
 import type { Page } from '../ports/read-models.js';
-import { purchaseBy, withdrawalBy, type Movement } from './movements.js';
 import type { Payments, ReferencedPurchase } from './payments.js';
 
 export interface CreditDeps extends Omit<AdministrationDeps, 'authenticator'> {

@@ -1,16 +1,13 @@
-import { ledger, type Ledger, type LedgerEvent } from '../../domain/credits.js';
+import { ledger, ledgerStream, type Ledger, type LedgerEvent, type Movement } from '../../domain/credits.js';
 import { capture } from '../../domain/errors.js';
 import { parseEvent, type Command, type RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds, OrganizationId, StreamName, Uuid } from '../../domain/ids.js';
-import { positionOf, positionOfLast, type WriteDeps } from '../writing/execute.js';
+import { positionOf, positionOfLast, retry, OutcomeUnknown, type WriteDeps } from '../writing/execute.js';
 import { LazyLru } from '../memory/lazy-lru.js';
-import { OutcomeUnknown } from '../writing/outcome.js';
-import type { StreamWrite, WriteOutcome } from '../ports/event-store.js';
+import { streamPages, type StreamWrite, type WriteOutcome, type EventStore } from '../ports/event-store.js';
 import type { KeyClaim } from '../ports/idempotency-store.js';
 import { lastPosition } from '../log/positions.js';
-import type { Movement } from './movements.js';
-import { retry } from '../writing/retry.js';
-import type { Decided, Loaded } from '../writing/streams.js';
+import type { Decided, Loaded, Streams } from '../writing/streams.js';
 
 /** Movements of one organization's credits that are made together: all of them or, after a refusal, none. */
 export interface Transfer {
@@ -336,3 +333,22 @@ const splitLike = (
   let from = 0;
   return prepared.map(({ transfer }) => outcomes.slice(from, (from += transfer.writes?.length ?? 0)));
 };
+
+/** The movements in a ledger after a revision, in their order. */
+export async function* movementsAfter(
+  store: Pick<EventStore, 'readStream'>,
+  org: OrganizationId,
+  revision: number,
+): AsyncGenerator<{ readonly stored: RecordedEvent; readonly event: LedgerEvent }, void, undefined> {
+  for await (const page of streamPages(store, ledgerStream(org), revision + 1))
+    for (const stored of page) yield { stored, event: parseEvent(ledger, stored) };
+}
+
+/**
+ * A revision of the ledger from before anything that begins now. A cached one will do: it only makes searches
+ * longer. (docs/money.md, rule 2: look for your own cause before you repeat)
+ */
+export const ledgerRevisionBefore = async (
+  { streams }: { readonly streams: Streams },
+  org: OrganizationId,
+): Promise<number> => (streams.lastKnown(ledger, org) ?? (await streams.load(ledger, org))).revision;

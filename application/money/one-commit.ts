@@ -1,9 +1,7 @@
-import { ledger } from '../../domain/credits.js';
+import { ledger, returnOf, spendFor, type Movement } from '../../domain/credits.js';
 import { orderPurchase, purchase, purchaseIdOf } from '../../domain/purchase.js';
-import { appendWrites } from '../writing/execute.js';
-import { retry } from '../writing/retry.js';
+import { appendWrites, retry } from '../writing/execute.js';
 import { bringOrdered, brought, movementOf } from './bring-ordered.js';
-import { returnOf, spendFor, type Movement } from './movements.js';
 import type { CardRecord, Payment, Payments, PaymentResult } from './payments.js';
 import type { SettlingDeps } from './settle-spend.js';
 

@@ -4,13 +4,12 @@ import type { OpenDebt, OpenOrder, OpenSpend } from '../../domain/open-money.js'
 import { organization, saveDesign } from '../../domain/organization.js';
 import { mapLimited } from '../timing/limit-concurrency.js';
 import { execute } from '../writing/execute.js';
-import { logPages } from '../writing/stream-pages.js';
+import { logPages, markOf, type EventMark } from '../ports/event-store.js';
 import type { Checkpoints } from '../ports/checkpoints.js';
-import { markOf, type EventMark } from '../ports/event-store.js';
 import { assertSameLog } from '../log/same-log.js';
 import { untilAborted } from '../timing/until-aborted.js';
 import { withTimeout } from '../timing/with-timeout.js';
-import { purchaseBy } from './movements.js';
+import { purchaseBy } from '../../domain/credits.js';
 import { OpenWork, type OpenCopy } from './open-work.js';
 import { reconcilerCommand, returnCredit, settleSpend, type SettlingDeps } from './settle-spend.js';
 

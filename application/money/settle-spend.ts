@@ -1,14 +1,11 @@
 import { card, cardStream, isFilledByPayer, type CardEvent } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
-import type { Return } from '../../domain/credits.js';
+import { returnOf, type Return } from '../../domain/credits.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import type { Command, Slot } from '../../domain/events.js';
 import type { OpenSpend } from '../../domain/open-money.js';
-import { newCommand, service } from '../writing/commands.js';
-import { appendTo, type WriteDeps } from '../writing/execute.js';
-import { retry } from '../writing/retry.js';
+import { newCommand, service, appendTo, retry, type WriteDeps } from '../writing/execute.js';
 import type { LedgerQueue, Transferred } from './ledger-queue.js';
-import { returnOf } from './movements.js';
 
 export interface SettlingDeps extends WriteDeps {
   readonly ledgers: LedgerQueue;

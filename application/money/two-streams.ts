@@ -1,14 +1,13 @@
-import { cardPrice, ledger, purchase as decidePurchase } from '../../domain/credits.js';
+import { cardPrice, ledger, purchase as decidePurchase, returnOf, spendFor } from '../../domain/credits.js';
 import type { Command } from '../../domain/events.js';
 import { streamName, type OrganizationId } from '../../domain/ids.js';
 import { orderPurchase, purchase, purchaseIdOf } from '../../domain/purchase.js';
-import { appendWrites, execute } from '../writing/execute.js';
-import { OutcomeUnknown } from '../writing/outcome.js';
+import { appendWrites, execute, OutcomeUnknown } from '../writing/execute.js';
 import type { Checkpoints } from '../ports/checkpoints.js';
 import type { StreamWrite } from '../ports/event-store.js';
 import { larger } from '../log/positions.js';
 import { bringOrdered } from './bring-ordered.js';
-import { ledgerRevisionBefore, returnOf, spendFor } from './movements.js';
+import { ledgerRevisionBefore } from './ledger-queue.js';
 import type { CardRecord, Payment, Payments, ReferencedPurchase, PaymentResult } from './payments.js';
 import { openWorkNow } from './reconciler.js';
 import { settleSpend, type SettlingDeps } from './settle-spend.js';

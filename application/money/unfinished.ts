@@ -5,8 +5,9 @@ import type { CommandId, Milliseconds } from '../../domain/ids.js';
 import type { OpenDebt } from '../../domain/open-money.js';
 import { mapLimited } from '../timing/limit-concurrency.js';
 import { untilAborted } from '../timing/until-aborted.js';
-import { isPassing } from '../writing/outcome.js';
-import { movementsAfter, spendFor } from './movements.js';
+import { isPassing } from '../writing/execute.js';
+import { movementsAfter } from './ledger-queue.js';
+import { spendFor } from '../../domain/credits.js';
 import {
   reconcilerCommand,
   returnCredit,

@@ -54,9 +54,16 @@ import {
 } from '../../domain/organization.js';
 import type { Artwork, MadeFronts } from '../ports/artwork.js';
 import type { Authenticator } from '../access/authenticate.js';
-import { newCommand, service, type Initiator } from '../writing/commands.js';
+import {
+  newCommand,
+  service,
+  execute,
+  type Initiator,
+  type Decide,
+  type Executed,
+  type WriteDeps,
+} from '../writing/execute.js';
 import type { Moment } from '../history/as-of.js';
-import { execute, type Decide, type Executed, type WriteDeps } from '../writing/execute.js';
 import type { LedgerQueue } from '../money/ledger-queue.js';
 import { handNamed, lookUp } from '../cards/place-order.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';

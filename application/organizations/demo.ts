@@ -1,15 +1,13 @@
 import { account, joinOrganization } from '../../domain/account.js';
 import { apiKey, issueKey, keyIdOf, scopes, secretFrom } from '../../domain/api-key.js';
 import { firstHandwritings } from '../../domain/catalogue.js';
-import { ledger } from '../../domain/credits.js';
+import { ledger, purchaseBy } from '../../domain/credits.js';
 import type { Command } from '../../domain/events.js';
 import { derivedUuid, Instant, OrganizationId, Uuid } from '../../domain/ids.js';
 import { acceptInvitation, invitationIdOf, invite, members, roleOf } from '../../domain/members.js';
 import { createOrganization, organization, saveDesign } from '../../domain/organization.js';
 import type { AdministrationDeps } from './administer.js';
-import { newCommand, service } from '../writing/commands.js';
-import { execute } from '../writing/execute.js';
-import { purchaseBy } from '../money/movements.js';
+import { newCommand, service, execute } from '../writing/execute.js';
 import { roleIn } from '../access/roles.js';
 import { noStream } from '../ports/event-store.js';
 import { newToken } from '../access/sessions.js';

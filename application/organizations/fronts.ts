@@ -5,8 +5,8 @@ import { assertRoom } from '../../domain/organization.js';
 import { house } from '../../domain/members.js';
 import { derivedUuid, Uuid, type Milliseconds, type OrganizationId } from '../../domain/ids.js';
 import type { Artwork, PictureMaker } from '../ports/artwork.js';
-import type { ImportRecords } from '../ports/import-records.js';
-import type { Initiator } from '../writing/commands.js';
+import type { ImportRecords } from '../ports/records.js';
+import type { Initiator } from '../writing/execute.js';
 import { addDesign, organizationOf, publishCollectionCard, type DesignDeps } from './administer.js';
 
 export interface FrontDeps extends DesignDeps {

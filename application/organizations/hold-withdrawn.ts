@@ -6,8 +6,7 @@ import { isWaiting, organizations, type DesignDocument } from '../../projections
 import { everyOrganization, pagesOf } from '../ports/read-models.js';
 import { limitConcurrency } from '../timing/limit-concurrency.js';
 import { givingWay } from '../timing/next-turn.js';
-import { newCommand, service } from '../writing/commands.js';
-import { appendTo } from '../writing/execute.js';
+import { newCommand, service, appendTo } from '../writing/execute.js';
 import { changeAs, type FloorDeps } from '../cards/floor.js';
 
 const part = 'withdrawn-designs';

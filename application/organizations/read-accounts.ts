@@ -10,9 +10,9 @@ import {
   type OrganizationDocument,
 } from '../../projections/organizations.js';
 import { documentAt, type Moment, type Past } from '../history/as-of.js';
-import { wholeStream } from '../writing/stream-pages.js';
+import { wholeStream } from '../ports/event-store.js';
 import type { Streams } from '../writing/streams.js';
-import { foldDocument, upToDate, type ReadDeps } from '../projecting/up-to-date.js';
+import { foldDocument, upToDate, type ReadDeps } from '../projecting/read-your-writes.js';
 
 export interface ReadAccountsDeps extends ReadDeps {
   readonly streams: Streams;

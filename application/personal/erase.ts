@@ -9,8 +9,7 @@ import { contacts, type ContactDocument } from '../../projections/contacts.js';
 import type { Projection } from '../../projections/projection.js';
 import { erasePicture, organizationOf } from '../organizations/administer.js';
 import { changeCard, type ChangeCardDeps } from '../cards/change-card.js';
-import { newCommand, type Initiator } from '../writing/commands.js';
-import { execute } from '../writing/execute.js';
+import { newCommand, execute, type Initiator } from '../writing/execute.js';
 import { pagesOf, ReadModelsUnavailable, type ReadModels } from '../ports/read-models.js';
 import { givingWay, nextTurn } from '../timing/next-turn.js';
 

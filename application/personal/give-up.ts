@@ -1,6 +1,5 @@
 import { audit, auditIdOf, giveUpKeys as recordLoss } from '../../domain/audit.js';
-import { newCommand, type Initiator } from '../writing/commands.js';
-import { execute, type WriteDeps } from '../writing/execute.js';
+import { newCommand, execute, type Initiator, type WriteDeps } from '../writing/execute.js';
 import {
   givenUp,
   pagesOfBlocks,

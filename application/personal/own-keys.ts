@@ -3,10 +3,9 @@ import { FinalError } from '../../domain/errors.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import type { Instant, OrganizationId, StreamName } from '../../domain/ids.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
-import type { LogReader } from '../ports/event-store.js';
+import { logPages, type LogReader } from '../ports/event-store.js';
 import { givenUp, type PersonalKeys, type ShredderMark } from '../ports/personal-keys.js';
 import { assertSameLog, OtherLog } from '../log/same-log.js';
-import { logPages } from '../writing/stream-pages.js';
 import { blockOf, MissingPersonalKey } from './key-ring.js';
 import { asStored } from './personal.js';
 

@@ -5,9 +5,8 @@ import type { Uuid } from '../../domain/ids.js';
 import { isPlainObject } from '../../domain/plain-object.js';
 import { decrypt, encrypt, ivBytes } from './encryption.js';
 import type { JustSealed, KeyRing } from './key-ring.js';
-import { EventStoreUnavailable, type EventStore, type LogReader } from '../ports/event-store.js';
+import { EventStoreUnavailable, storeWith, type EventStore, type LogReader } from '../ports/event-store.js';
 import type { Clock, Entropy } from '../ports/system.js';
-import { storeWith } from '../writing/store-with.js';
 import type { PersonalSeal, ProtectedData } from '../log/hash-chain.js';
 
 /** Called with an event whose personal data could not be opened, whether it is erased or not. */

@@ -7,10 +7,9 @@ import { categoryOf } from '../../domain/ids.js';
 import { isPlainObject } from '../../domain/plain-object.js';
 import { blocksOf, placeInLog } from './own-keys.js';
 import { asStored } from './personal.js';
-import { markOf, type EventStore } from '../ports/event-store.js';
+import { markOf, streamPages, type EventStore } from '../ports/event-store.js';
 import type { PersonalKeys } from '../ports/personal-keys.js';
 import type { Clock } from '../ports/system.js';
-import { streamPages } from '../writing/stream-pages.js';
 import { untilAborted } from '../timing/until-aborted.js';
 import { eraseWaitingRows, type NamedContact, type WaitingRowsDeps } from '../contacts/waiting-rows.js';
 

@@ -1,12 +1,11 @@
 import { erasures } from '../../domain/erasures.js';
 import type { RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import type { EventStore } from '../ports/event-store.js';
+import { logPages, type EventStore } from '../ports/event-store.js';
 import type { Clock } from '../ports/system.js';
 import { LazyLru } from '../memory/lazy-lru.js';
 import { blockOf, type KeyRing } from './key-ring.js';
 import type { OnUnopened } from './personal.js';
-import { logPages } from '../writing/stream-pages.js';
 
 const maxRemembered = 10_000;
 /** More are left out: they are reported when they are read again. */

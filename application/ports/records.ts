@@ -1,4 +1,5 @@
 import type { Milliseconds } from '../../domain/ids.js';
+import { NamedError } from '../../domain/errors.js';
 
 /**
  * Operational records, which people need for their work. They are not domain events, because every event is
@@ -44,3 +45,39 @@ export interface Records<Kind extends string> {
   /** Removes ended records of this port's kinds. For the upkeep, at long intervals. */
   removeEnded(): Promise<void>;
 }
+
+/**
+ * Records of files that were uploaded. `import`: a file of contacts, and how far it is saved. `import-part`:
+ * the rest of it. `import-bad`: its bad lines. `import-upload`: marks that some of it is left. `front`: a
+ * picture for the front of a design that is not saved yet.
+ */
+export const importKinds = ['import', 'import-part', 'import-bad', 'import-upload', 'front'] as const;
+type ImportKind = (typeof importKinds)[number];
+
+export type FoundImportRecord = FoundRecord<ImportKind>;
+
+/** The records can't be reached. */
+export class ImportsUnavailable extends NamedError {}
+
+/** Files that people upload. All methods throw ImportsUnavailable. */
+export type ImportRecords = Records<ImportKind>;
+
+/**
+ * Records so that people can sign in. `session`: a person is signed in. `link`: a link that works once.
+ * `form`: a form that was sent. `password`: the hash of an account's password, by the account; it belongs to
+ * the account's e-mail address.
+ */
+export const signInKinds = ['session', 'link', 'form', 'password'] as const;
+type SignInKind = (typeof signInKinds)[number];
+
+/**
+ * The id is the SHA-256 of a browser's secret, which isn't kept. The owner is the account that a record
+ * belongs to, or `root` for the operator.
+ */
+export type FoundSignInRecord = FoundRecord<SignInKind>;
+
+/** The records can't be reached. Without them, people can be neither let in nor refused. */
+export class SignInUnavailable extends NamedError {}
+
+/** Records of signing in. All methods throw SignInUnavailable. */
+export type SignInRecords = Records<SignInKind>;

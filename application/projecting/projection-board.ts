@@ -1,6 +1,8 @@
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Clock } from '../ports/system.js';
 import { larger } from '../log/positions.js';
+import type { LogReader } from '../ports/event-store.js';
+import { untilAborted } from '../timing/until-aborted.js';
 
 /**
  * How far the build of a projection has come that readers see. Until it is `live`, they see none that is up
@@ -328,3 +330,17 @@ export class ProjectionBoard implements ProjectorReports {
 
 /** A reason for aborting, so that no error has to be made for it. */
 const noError = 'the waits have changed';
+
+/** Tells a board the length of a log that other processes share, until the signal aborts. */
+export const watchHead = (
+  board: ProjectionBoard,
+  log: Pick<LogReader, 'head'>,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> =>
+  // The processes that need the event store report that it is away.
+  untilAborted({ clock, signal, pause: headInterval, onError: () => undefined }, async () => {
+    const began = clock.monotonic();
+    const { position } = await log.head();
+    board.sawHead(position, began);
+  });

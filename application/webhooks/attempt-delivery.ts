@@ -12,7 +12,7 @@ import type { DeliveryAttempt } from '../ports/delivery-log.js';
 import type { DeliveryQueue } from '../ports/delivery-queue.js';
 import type { TrippedEndpoint } from '../ports/endpoint-gates.js';
 import type { Clock } from '../ports/system.js';
-import type { Span, Tracing } from '../ports/tracing.js';
+import { noTracing, type Span, type Tracing } from '../ports/tracing.js';
 import {
   isSuccess,
   type AttemptResult,
@@ -21,7 +21,6 @@ import {
 } from '../ports/webhook-sender.js';
 import type { DeliveryPolicy } from './public-deliveries.js';
 import type { AttemptVerdict } from './schedule.js';
-import { noTracing } from '../writing/traced.js';
 
 /** `sinceEvent`: the time from the event to the end of a first attempt that delivered it, otherwise null. */
 export interface DeliveryMetrics {

@@ -4,7 +4,6 @@ import { card, orderedBy, type Ordered } from '../../domain/card.js';
 import { insteadOf } from '../../domain/errors.js';
 import { parseEvent, schemaOf, type LoggedEvent } from '../../domain/events.js';
 import { idOf, OrganizationId, type Milliseconds, type StreamName } from '../../domain/ids.js';
-import { payload, type PublicEventData, dataOf } from '../../domain/delivery-payload.js';
 import {
   deliveryIdOf,
   publicEventId,
@@ -12,6 +11,7 @@ import {
   typesOfPublicEvents,
   type PublicEventType,
 } from '../../domain/public-events.js';
+import { payload, dataOf, type PublicEventData } from '../../domain/delivery-payload.js';
 import type { Endpoint } from '../../domain/webhook-endpoints.js';
 import { isBegunHere } from '../../domain/traceparent.js';
 import { limitConcurrency } from '../timing/limit-concurrency.js';

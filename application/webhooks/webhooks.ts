@@ -1,8 +1,15 @@
-import { DomainError, unwrap, type Captured } from '../../domain/errors.js';
-import type { Command } from '../../domain/events.js';
-import { derivedUuid, type Milliseconds, type OrganizationId, type Uuid } from '../../domain/ids.js';
-import { testPayload } from '../../domain/delivery-payload.js';
+import { DomainError, unwrap, insteadOf, type Captured } from '../../domain/errors.js';
+import { parseEvent, type Command, type RecordedEvent } from '../../domain/events.js';
+import {
+  derivedUuid,
+  streamName,
+  type Milliseconds,
+  type OrganizationId,
+  type Uuid,
+  type Instant,
+} from '../../domain/ids.js';
 import type { PublicEventType } from '../../domain/public-events.js';
+import { testPayload } from '../../domain/delivery-payload.js';
 import {
   change,
   disable,
@@ -23,16 +30,14 @@ import { signingSecret, type MasterKeys, type SigningSecret } from '../../domain
 import { checkTarget, type WebhookUrl, type WebhookUrlRules } from '../../domain/webhook-url.js';
 import { organizationAt } from '../organizations/administer.js';
 import { asOf, type AsOf, type Moment } from '../history/as-of.js';
-import { newCommand, service } from '../writing/commands.js';
+import { newCommand, service, execute, OutcomeUnknown, type WriteDeps } from '../writing/execute.js';
 import { signedHeaders } from './attempt-delivery.js';
-import { execute, type WriteDeps } from '../writing/execute.js';
 import { invalidCursor } from '../requests/invalid-cursor.js';
-import { OutcomeUnknown } from '../writing/outcome.js';
 import { unusedEndpoint, type EndpointHealth, type TrippedEndpoint } from '../ports/endpoint-gates.js';
 import type { DeadLetterFilter, Delivery, DeliveryChange, DeliveryFilter } from '../ports/delivery-log.js';
 import type { Deliveries } from '../ports/deliveries.js';
 import type { DeliveryQueue } from '../ports/delivery-queue.js';
-import { EventStoreUnavailable } from '../ports/event-store.js';
+import { EventStoreUnavailable, streamPages, type EventStore } from '../ports/event-store.js';
 import type { Page } from '../ports/read-models.js';
 import type { AttemptResult, WebhookRequest, WebhookSender } from '../ports/webhook-sender.js';
 import { windowOf, type DeliveryPolicy } from './public-deliveries.js';
@@ -404,4 +409,25 @@ export const missingKeys = async ({
   );
   const used = remembered.flatMap(({ secrets }) => secretsAt(secrets, now).map(({ key }) => key));
   return [...new Set(used)].filter((id) => !keys.some((key) => key.id === id));
+};
+
+/** Since when each of the endpoints that is off has been; nothing while the event store is unavailable. */
+export const offSince = async (
+  { store }: { readonly store: Pick<EventStore, 'readStream'> },
+  org: OrganizationId,
+  endpoints: readonly Endpoint[],
+): Promise<ReadonlyMap<Uuid, Instant>> => {
+  const since = new Map<Uuid, Instant>();
+  if (endpoints.every(isActive)) return since;
+  const stream = streamName(webhookEndpoints.category, org);
+  const note = (stored: RecordedEvent): void => {
+    const { type, data } = parseEvent(webhookEndpoints, stored);
+    if (type === 'EndpointDisabled') since.set(data.id, stored.metadata.occurredAt);
+    else if (type === 'EndpointEnabled' || type === 'EndpointDeleted') since.delete(data.id);
+  };
+  const reading = async (): Promise<ReadonlyMap<Uuid, Instant>> => {
+    for await (const page of streamPages(store, stream, 0)) page.forEach(note);
+    return since;
+  };
+  return reading().catch(insteadOf(EventStoreUnavailable, new Map()));
 };

@@ -1,11 +1,76 @@
 import type { Aggregate, Command, DomainEvent, RecordedEvent } from '../../domain/events.js';
-import { OutcomeUnknown } from './outcome.js';
-import { noStream, type EventStore, type StreamWrite } from '../ports/event-store.js';
+import { noStream, EventStoreUnavailable, type EventStore, type StreamWrite } from '../ports/event-store.js';
 import type { KeyClaim } from '../ports/idempotency-store.js';
 import type { Clock, Entropy } from '../ports/system.js';
 import { lastPosition } from '../log/positions.js';
-import { retry } from './retry.js';
 import type { Loaded, Streams } from './streams.js';
+import { CommandId, type Milliseconds, type OrganizationId } from '../../domain/ids.js';
+import { NamedError } from '../../domain/errors.js';
+
+/** The initiator of a change, and the request. */
+export type Initiator = Pick<Command, 'actor' | 'requestId' | 'traceparent'>;
+
+/** A part of the service that acts without a request. */
+export const service = (id: string): Initiator => ({ actor: { kind: 'system', id }, requestId: null });
+
+export const newCommand = (
+  { clock, entropy }: { readonly clock: Clock; readonly entropy: Entropy },
+  { actor, requestId, traceparent }: Initiator,
+  org: OrganizationId | null,
+): Command => ({
+  id: CommandId.parse(entropy.uuid()),
+  org,
+  actor,
+  requestId,
+  ...(traceparent !== undefined && { traceparent }),
+  at: clock.instant(),
+});
+
+/**
+ * Whether the command took effect can't be known within this request. The client gets no response, and learns
+ * it from a retry with the same key. (docs/architecture.md#unknown-outcomes)
+ */
+export class OutcomeUnknown extends NamedError {
+  constructor(readonly command: CommandId) {
+    super('the outcome of an append is unknown');
+  }
+}
+
+/** The request began too long ago to be carried out; it wrote nothing. */
+export class RequestOverdue extends NamedError {}
+
+/** Other writers were always faster; this command wrote nothing. */
+export class TooContended extends NamedError {}
+
+/** Whether the same work may succeed later, as it is. */
+export const isPassing = (error: unknown): boolean =>
+  error instanceof EventStoreUnavailable || error instanceof OutcomeUnknown || error instanceof TooContended;
+
+/** How long an attempt is repeated while other writers are faster. */
+const contentionTimeout: Milliseconds = 5_000;
+
+const firstPause: Milliseconds = 4;
+const maxPause: Milliseconds = 200;
+
+/**
+ * Calls `attempt` until it returns a value; null means that another writer was faster, or that the outcome is
+ * unknown. The first retry follows at once, later ones after a growing pause with jitter. Throws TooContended
+ * when the second attempt or a later one ends after 5 s or more, and the errors of `attempt`.
+ */
+export const retry = async <T>(
+  { clock, entropy }: { readonly clock: Clock; readonly entropy: Entropy },
+  attempt: () => Promise<T | null>,
+): Promise<T> => {
+  const deadline = clock.monotonic() + contentionTimeout;
+  const first = await attempt();
+  if (first !== null) return first;
+  for (let pause = firstPause; ; pause = Math.min(pause * 2, maxPause)) {
+    const result = await attempt();
+    if (result !== null) return result;
+    if (clock.monotonic() >= deadline) throw new TooContended('other writers kept changing the same stream');
+    await clock.sleep(entropy.below(pause) + 1);
+  }
+};
 
 export interface WriteDeps {
   readonly store: EventStore;

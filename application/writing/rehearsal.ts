@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { DomainError } from '../../domain/errors.js';
-import type { EventStore } from '../ports/event-store.js';
-import { storeWith } from './store-with.js';
+import { storeWith, type EventStore } from '../ports/event-store.js';
 
 /**
  * Why this is a rehearsal, a copy that changes and sends nothing; null for the service itself. Where servers

@@ -11,8 +11,13 @@ import { LazyLru } from '../memory/lazy-lru.js';
 import { derivedUuid, idOf, streamName, type Instant, type StreamName, type Uuid } from '../../domain/ids.js';
 import { lastAt, pagesAt, type Moment } from '../history/as-of.js';
 import { seal, type PersonalSeal } from '../log/hash-chain.js';
-import { noStream, type EventStore, type NewEvent, type StreamWrite } from '../ports/event-store.js';
-import { streamPages } from './stream-pages.js';
+import {
+  noStream,
+  streamPages,
+  type EventStore,
+  type NewEvent,
+  type StreamWrite,
+} from '../ports/event-store.js';
 
 /** An aggregate's state, and the place in its stream that the state belongs to. */
 export interface Loaded<State> {

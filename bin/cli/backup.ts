@@ -25,8 +25,7 @@ import {
 } from '../../adapters/sqlite/backup.js';
 import { lockDirectory, makeDirectory } from '../../adapters/sqlite/database.js';
 import { DataDirectoryInUse } from '../../adapters/sqlite/errors.js';
-import { logPages } from '../../application/writing/stream-pages.js';
-import type { LogReader } from '../../application/ports/event-store.js';
+import { logPages, type LogReader } from '../../application/ports/event-store.js';
 import { codeOf, messageOf } from '../../domain/errors.js';
 import { idOf } from '../../domain/ids.js';
 import { parseCheckpointText, parseSigner, vkeyOf } from '../../domain/signed-note.js';

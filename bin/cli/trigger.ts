@@ -1,8 +1,8 @@
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { nearest } from '../../domain/nearest.js';
-import { testPayload } from '../../domain/delivery-payload.js';
 import { publicEventTypes, type PublicEventType } from '../../domain/public-events.js';
+import { testPayload } from '../../domain/delivery-payload.js';
 import { apiKeyIn, keyClient, NotDelivered, WrongUsage } from './client.js';
 import { tellListeners, type Outcome } from './listeners.js';
 import { longVerb, option, type VerbContext } from './verb.js';

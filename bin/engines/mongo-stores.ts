@@ -30,9 +30,12 @@ import { BufferedKeyUses } from '../../application/access/buffered-key-uses.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import { Projector } from '../../application/projecting/project.js';
 import { FinalError } from '../../domain/errors.js';
-import { ProjectionBoard, type ProjectorStatus } from '../../application/projecting/projection-board.js';
+import {
+  ProjectionBoard,
+  watchHead,
+  type ProjectorStatus,
+} from '../../application/projecting/projection-board.js';
 import { untilAborted } from '../../application/timing/until-aborted.js';
-import { watchHead } from '../../application/projecting/watch-head.js';
 import type { Rehearsal } from '../../application/writing/rehearsal.js';
 import { writesWait } from '../../application/projecting/read-your-writes.js';
 import { allProjections } from '../../projections/all.js';

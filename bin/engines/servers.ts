@@ -2,13 +2,12 @@ import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.
 import type { Part } from '../../adapters/http/server/health.js';
 import { RabbitDeliveryQueue } from '../../adapters/rabbitmq/delivery-queue.js';
 import { RabbitPublicStream } from '../../adapters/rabbitmq/public-stream.js';
-import { EventStoreUnavailable } from '../../application/ports/event-store.js';
+import { EventStoreUnavailable, storeWith } from '../../application/ports/event-store.js';
 import { assertSameLog } from '../../application/log/same-log.js';
 import type { ProjectorStatus } from '../../application/projecting/projection-board.js';
 import { withTimeout } from '../../application/timing/with-timeout.js';
 import { assertService } from '../../application/writing/rehearsal.js';
 import { WriteHealth } from '../../application/writing/write-health.js';
-import { storeWith } from '../../application/writing/store-with.js';
 import { assertEventKey } from '../../application/log/assert-event-key.js';
 import { MissingEventKey } from '../../domain/event-mac.js';
 import { DomainError, FinalError, messageOf } from '../../domain/errors.js';

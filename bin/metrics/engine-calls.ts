@@ -1,5 +1,5 @@
 import { Counter, type Registry } from 'prom-client';
-import type { CountCall } from '../../application/ports/count-call.js';
+import type { CountCall } from '../../application/ports/tracing.js';
 
 /** Counts this process's calls to its servers. */
 export class EngineCalls {

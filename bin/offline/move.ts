@@ -2,7 +2,7 @@ import { hash as digestOf } from 'node:crypto';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { copyLog, NoCopy, type CopiedLog } from '../../application/log/copy-log.js';
 import { assertUndamaged } from '../../application/log/damaged-log.js';
-import { logPages } from '../../application/writing/stream-pages.js';
+import { logPages } from '../../application/ports/event-store.js';
 import { pictureSizes, type Artwork } from '../../application/ports/artwork.js';
 import type { PersonalKeys } from '../../application/ports/personal-keys.js';
 import { streamName } from '../../domain/ids.js';

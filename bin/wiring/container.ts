@@ -54,7 +54,7 @@ import { notingWrites, Writings } from '../../application/requests/request-log.j
 import { currentReadModels } from '../../application/projecting/read-your-writes.js';
 import { Streams } from '../../application/writing/streams.js';
 import { countTotals } from '../../application/organizations/totals.js';
-import { noTracing, tracedAppends } from '../../application/writing/traced.js';
+import { noTracing, tracedAppends } from '../../application/ports/tracing.js';
 import { UnfinishedWork } from '../../application/money/unfinished.js';
 import type { ProcessContext } from './process-context.js';
 import { registerLogMetrics } from './log-part.js';

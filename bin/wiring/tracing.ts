@@ -1,5 +1,4 @@
-import type { Tracing } from '../../application/ports/tracing.js';
-import { noTracing } from '../../application/writing/traced.js';
+import { noTracing, type Tracing } from '../../application/ports/tracing.js';
 import { version } from '../settings/version.js';
 
 /** Where version 1 of the OpenTelemetry API keeps its registered SDK. */

@@ -12,7 +12,7 @@ import { stockCatalogue, type AdministrationDeps } from '../../application/organ
 import { makeDemo } from '../../application/organizations/demo.js';
 import { Authenticator } from '../../application/access/authenticate.js';
 import { Suspensions } from '../../application/organizations/suspensions.js';
-import { newCommand } from '../../application/writing/commands.js';
+import { newCommand } from '../../application/writing/execute.js';
 import { LedgerQueue } from '../../application/money/ledger-queue.js';
 import type { DeliveryId, NewDelivery } from '../../application/ports/delivery-log.js';
 import type { EventStore, StreamWrite } from '../../application/ports/event-store.js';

@@ -10,9 +10,7 @@ import {
   type ReadModels,
 } from '../../application/ports/read-models.js';
 import type { RequestRecord, RequestRows } from '../../application/ports/requests.js';
-import type { ImportRecords } from '../../application/ports/import-records.js';
-import type { Records } from '../../application/ports/records.js';
-import type { SignInRecords } from '../../application/ports/sign-in-records.js';
+import type { ImportRecords, Records, SignInRecords } from '../../application/ports/records.js';
 import type { CommandId, Instant, OrganizationId, StreamName, Uuid } from '../../domain/ids.js';
 import { card, write } from '../adapters/eventstoredb/support.js';
 import { leavesFrom } from '../contract/log-tiles.js';

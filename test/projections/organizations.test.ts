@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { StreamName } from '../../domain/ids.js';
-import { foldDocument } from '../../application/projecting/up-to-date.js';
+import { foldDocument } from '../../application/projecting/read-your-writes.js';
 import { organizations } from '../../projections/organizations.js';
 import { logged } from '../support/fixtures/logged-event.js';
 

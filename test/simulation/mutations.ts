@@ -351,14 +351,14 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'trusted-rows': {
     rule: 'Read-your-writes: while rows may be late, the stream is read',
-    file: 'application/projecting/up-to-date.js',
+    file: 'application/projecting/read-your-writes.js',
     text: 'if (row !== null && !mayHaveBeenLate && !readYourWrites.rowsMayBeLate())',
     instead: 'if (row !== null)',
     weather: 'the projector away',
   },
   'older-rows': {
     rule: 'Read-your-writes: while no stream can be read, no row is shown that is known to lack events',
-    file: 'application/projecting/up-to-date.js',
+    file: 'application/projecting/read-your-writes.js',
     text: 'error instanceof EventStoreUnavailable && !readYourWrites.rowsLackEvents()',
     instead: 'error instanceof EventStoreUnavailable',
     tests: ['application/projecting'],

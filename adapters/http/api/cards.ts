@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { cancelCard, type ChangeCardDeps } from '../../../application/cards/change-card.js';
 import { hashedIdempotency, noEmail } from '../../../application/cards/place-order.js';
-import { newCommand } from '../../../application/writing/commands.js';
+import { newCommand } from '../../../application/writing/execute.js';
 import { codeFrom, listCards, lookUpCard } from '../../../application/cards/read-cards.js';
-import type { ReadDeps } from '../../../application/projecting/up-to-date.js';
+import type { ReadDeps } from '../../../application/projecting/read-your-writes.js';
 import type { KeyRing } from '../../../application/personal/key-ring.js';
 import { sendCard, type SendCardDeps, type SentCard } from '../../../application/cards/send-card.js';
 import {

@@ -1,6 +1,6 @@
 import { unreadable, byKey } from './cards.js';
 import { z } from 'zod';
-import { newCommand, type Initiator } from '../../../application/writing/commands.js';
+import { newCommand, type Initiator } from '../../../application/writing/execute.js';
 import { listContacts } from '../../../application/contacts/list-contacts.js';
 import type { ReadModels } from '../../../application/ports/read-models.js';
 import { saveContactRecord, type SaveContactDeps } from '../../../application/contacts/save-contact.js';

@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { newCommand } from '../../../application/writing/commands.js';
+import { newCommand, OutcomeUnknown } from '../../../application/writing/execute.js';
 import { fireHook, openHook } from '../../../application/hooks/fire-hook.js';
 import type { HookDeps } from '../../../application/hooks/hooks.js';
-import { OutcomeUnknown } from '../../../application/writing/outcome.js';
 import type { Suspensions } from '../../../application/organizations/suspensions.js';
 import type { HookCall } from '../../../application/ports/hook-calls.js';
 import type { RateLimiter } from '../../../application/ports/rate-limiter.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { newCommand } from '../../../application/writing/commands.js';
+import { newCommand } from '../../../application/writing/execute.js';
 import {
   changeEndpoint,
   deleteEndpoint,
@@ -47,7 +47,7 @@ import {
   text,
 } from '../schema/fields.js';
 import { alwaysTrue, idOf, objectKind, shownNumber, shownText, nullText } from '../schema/shown.js';
-import { parseValues, parseFields, type JsonObject, whole } from '../schema/read.js';
+import { parseValues, parseFields, whole, type JsonObject } from '../schema/read.js';
 import { instant, listOf, timestampAt, wholeList } from './responses.js';
 import { route, type HttpRequest, type Route } from '../server/route.js';
 import type { KeyCaller } from '../server/access.js';

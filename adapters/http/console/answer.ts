@@ -1,4 +1,4 @@
-import { newCommand } from '../../../application/writing/commands.js';
+import { newCommand } from '../../../application/writing/execute.js';
 import { assertService } from '../../../application/writing/rehearsal.js';
 import { DomainError } from '../../../domain/errors.js';
 import { retryAfter } from '../server/caller.js';

@@ -1,6 +1,5 @@
 import { listCards } from '../../../application/cards/read-cards.js';
-import { offSince } from '../../../application/webhooks/endpoints-off.js';
-import { listDeliveries, listEndpoints } from '../../../application/webhooks/webhooks.js';
+import { offSince, listDeliveries, listEndpoints } from '../../../application/webhooks/webhooks.js';
 import { may } from '../../../domain/permissions.js';
 import { isActive } from '../../../domain/webhook-endpoints.js';
 import type { OrganizationDocument } from '../../../projections/organizations.js';

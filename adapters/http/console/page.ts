@@ -1,4 +1,4 @@
-import type { Initiator } from '../../../application/writing/commands.js';
+import type { Initiator } from '../../../application/writing/execute.js';
 import type { Command } from '../../../domain/events.js';
 import type { Role } from '../../../domain/permissions.js';
 import type { Linked } from '../web/document.js';

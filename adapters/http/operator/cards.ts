@@ -7,9 +7,8 @@ import {
   releaseCard,
   type ChangeCardDeps,
 } from '../../../application/cards/change-card.js';
-import { newCommand } from '../../../application/writing/commands.js';
-import { listAllCards } from '../../../application/cards/list-all-cards.js';
-import { OutcomeUnknown } from '../../../application/writing/outcome.js';
+import { newCommand, OutcomeUnknown } from '../../../application/writing/execute.js';
+import { listAllCards, codeFrom } from '../../../application/cards/read-cards.js';
 import { namedActors } from '../../../application/access/actor-labels.js';
 import { asOf } from '../../../application/history/as-of.js';
 import {
@@ -17,8 +16,7 @@ import {
   cardForOperator,
   type CardForOperator,
 } from '../../../application/cards/card-record.js';
-import { codeFrom } from '../../../application/cards/read-cards.js';
-import type { ReadDeps } from '../../../application/projecting/up-to-date.js';
+import type { ReadDeps } from '../../../application/projecting/read-your-writes.js';
 import {
   fail,
   hold,
@@ -47,9 +45,9 @@ import { asOfBody, asOfField, atQuery, momentFrom } from '../api/as-of.js';
 import { annotations, optionalText, pageCursor, reasonFacts, text } from '../schema/fields.js';
 import { eventType, examples, idOf, organizationId, shownPosition, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
-import { byOperator, floorAccess, type OperatorRequest, operatorRoute } from './route.js';
+import { byOperator, floorAccess, operatorRoute, type OperatorRequest } from './route.js';
 import { instant, listOf, pageOf, timestamp, wholeList } from '../api/responses.js';
-import { type RouteResponse, type Route } from '../server/route.js';
+import type { RouteResponse, Route } from '../server/route.js';
 
 export interface OperatorCardDeps extends ChangeCardDeps, ReadDeps {
   readonly baseUrl: () => string;
@@ -105,12 +103,12 @@ const historyRow = z.object({
     .describe('Always true: the hash is that of the event. A history that fails this is not shown.'),
 });
 
-const shown = ({ card, org, message, designId, source }: CardForOperator, baseUrl: string) => ({
+const shown = ({ card, order, message }: CardForOperator, baseUrl: string) => ({
   ...cardBody(card, baseUrl),
-  organization: org,
+  organization: order.org,
   message,
-  design_id: designId,
-  source,
+  design_id: order.design.id,
+  source: order.source.kind,
 });
 
 const undecodable = 'card_not_found';

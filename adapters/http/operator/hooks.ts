@@ -10,7 +10,7 @@ import {
   type ListedHook,
 } from '../../../application/hooks/hooks.js';
 import { unusedHook, type HookCall } from '../../../application/ports/hook-calls.js';
-import { newCommand } from '../../../application/writing/commands.js';
+import { newCommand } from '../../../application/writing/execute.js';
 import { DomainError } from '../../../domain/errors.js';
 import { readLine } from '../../../domain/text.js';
 import { asOfField, momentFrom, pastPage } from '../api/as-of.js';

@@ -3,7 +3,8 @@ import {
   readRequest,
   type ReadRequestDeps,
   type ShownRequest,
-} from '../../../application/requests/read-request.js';
+  type Requests,
+} from '../../../application/requests/request-log.js';
 import { text } from '../schema/fields.js';
 import {
   eventType,
@@ -17,7 +18,6 @@ import {
   nullText,
 } from '../schema/shown.js';
 import type { RequestRecord } from '../../../application/ports/requests.js';
-import type { Requests } from '../../../application/requests/request-log.js';
 import { operatorAccess, pageQuery, operatorRoute } from './route.js';
 import { subjectFrom } from '../server/request-log.js';
 import { byId, instant, listOf, pageOf, timestamp } from '../api/responses.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { organizationOf } from '../../../application/organizations/administer.js';
 import { invalidCursor } from '../../../application/requests/invalid-cursor.js';
-import { newCommand } from '../../../application/writing/commands.js';
+import { newCommand } from '../../../application/writing/execute.js';
 import { unusedEndpoint } from '../../../application/ports/endpoint-gates.js';
 import {
   listDeadLetters,

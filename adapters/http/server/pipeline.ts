@@ -1,5 +1,4 @@
-import type { Tracing } from '../../../application/ports/tracing.js';
-import { inSpan, noTracing } from '../../../application/writing/traced.js';
+import { inSpan, noTracing, type Tracing } from '../../../application/ports/tracing.js';
 import { DomainError, UnknownName, type ErrorCode } from '../../../domain/errors.js';
 import type { OrganizationId } from '../../../domain/ids.js';
 import { truncate } from '../../../domain/text.js';

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { OutcomeUnknown } from '../../../application/writing/outcome.js';
+import { OutcomeUnknown } from '../../../application/writing/execute.js';
 import type { RequestRecord } from '../../../application/ports/requests.js';
 import type { Clock } from '../../../application/ports/system.js';
 import { DomainError } from '../../../domain/errors.js';

@@ -2,7 +2,7 @@ import type { RequestRecord } from '../../../application/ports/requests.js';
 import { parseCardCode } from '../../../domain/card-code.js';
 import type { Actor } from '../../../domain/events.js';
 import { Instant } from '../../../domain/ids.js';
-import { ownProperty } from '../../../domain/template.js';
+import { ownProperty } from '../../../domain/plain-object.js';
 import { traceIdOf } from '../../../domain/traceparent.js';
 import type { Subject } from './access.js';
 import type { Refusal } from './errors.js';

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Span, Tracing } from '../../../application/ports/tracing.js';
-import { noSpan, noTracing } from '../../../application/writing/traced.js';
+import { noSpan, noTracing, type Span, type Tracing } from '../../../application/ports/tracing.js';
 import { parseTraceparent, traceparentOf } from '../../../domain/traceparent.js';
 import type { Exchange } from './exchange.js';
 

@@ -11,7 +11,7 @@ import {
   type Document,
   type IndexDescription,
 } from 'mongodb';
-import { uncounted, type CountCall } from '../../../application/ports/count-call.js';
+import { uncounted, type CountCall } from '../../../application/ports/tracing.js';
 import type { Clock } from '../../../application/ports/system.js';
 import { explainingFailures } from '../../../application/timing/explaining-failures.js';
 import { withTimeout } from '../../../application/timing/with-timeout.js';

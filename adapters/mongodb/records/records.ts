@@ -1,7 +1,12 @@
 import type { Collection, Filter } from 'mongodb';
-import { ImportsUnavailable, type ImportRecords } from '../../../application/ports/import-records.js';
-import type { Records, StoredRecord } from '../../../application/ports/records.js';
-import { SignInUnavailable, type SignInRecords } from '../../../application/ports/sign-in-records.js';
+import {
+  ImportsUnavailable,
+  SignInUnavailable,
+  type ImportRecords,
+  type Records,
+  type StoredRecord,
+  type SignInRecords,
+} from '../../../application/ports/records.js';
 import type { Clock } from '../../../application/ports/system.js';
 import { guardedPort, type MongoDatabase } from '../client/database.js';
 import { isInserted } from '../client/refusals.js';

@@ -1,14 +1,13 @@
 import {
   importKinds,
   ImportsUnavailable,
-  type ImportRecords,
-} from '../../../application/ports/import-records.js';
-import type { FoundRecord, Records } from '../../../application/ports/records.js';
-import {
   signInKinds,
   SignInUnavailable,
+  type ImportRecords,
+  type FoundRecord,
+  type Records,
   type SignInRecords,
-} from '../../../application/ports/sign-in-records.js';
+} from '../../../application/ports/records.js';
 import type { Clock } from '../../../application/ports/system.js';
 import type { Database } from '../database.js';
 import { reachable, type Unavailable } from '../errors.js';

@@ -1,8 +1,7 @@
 import { context, trace } from '@opentelemetry/api';
 import { expect } from 'chai';
 import { openTelemetry } from '../../../adapters/opentelemetry/tracing.js';
-import { inSpan } from '../../../application/writing/traced.js';
-import type { Tracing } from '../../../application/ports/tracing.js';
+import { inSpan, type Tracing } from '../../../application/ports/tracing.js';
 import { DomainError } from '../../../domain/errors.js';
 import { loadTracer, type EndedSpan } from '../../support/examples/tracer.js';
 

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import type { Initiator } from '../../../application/writing/commands.js';
-import { execute } from '../../../application/writing/execute.js';
+import { execute, type Initiator } from '../../../application/writing/execute.js';
 import { findReset, issueReset, takeReset } from '../../../application/access/password-resets.js';
 import { changeRole, inviteMember, listMembers, removeMember } from '../../../application/access/people.js';
 import { DomainError } from '../../../domain/errors.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { findLink, issueLink, takeLink } from '../../../application/access/sign-in-links.js';
 import { hashOf, root } from '../../../application/access/sessions.js';
-import { SignInUnavailable } from '../../../application/ports/sign-in-records.js';
+import { SignInUnavailable } from '../../../application/ports/records.js';
 import { makePeople } from '../../support/fixtures/people.js';
 
 const minute = 60_000;

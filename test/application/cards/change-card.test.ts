@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { cancelCard, changeCard, releaseCard } from '../../../application/cards/change-card.js';
 import { sendCard } from '../../../application/cards/send-card.js';
-import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
-import { storeWith } from '../../../application/writing/store-with.js';
+import { EventStoreUnavailable, storeWith } from '../../../application/ports/event-store.js';
 import { Streams } from '../../../application/writing/streams.js';
 import type { CardCode } from '../../../domain/card-code.js';
 import { cardStream, hold, release, type Card, type CardEvent } from '../../../domain/card.js';

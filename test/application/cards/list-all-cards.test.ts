@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { heldOldestFirst } from '../../../application/cards/list-all-cards.js';
+import { heldOldestFirst } from '../../../application/cards/read-cards.js';
 import type { ReadModels } from '../../../application/ports/read-models.js';
 
 describe('the cards that have waited longest', () => {

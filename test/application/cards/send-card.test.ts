@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { changeCard } from '../../../application/cards/change-card.js';
 import { recoverLostSpend } from '../../../application/cards/claims.js';
 import { sendCard } from '../../../application/cards/send-card.js';
-import { ledgerRevisionBefore } from '../../../application/money/movements.js';
+import { ledgerRevisionBefore } from '../../../application/money/ledger-queue.js';
 import type { IdempotencyStore } from '../../../application/ports/idempotency-store.js';
 import { execute } from '../../../application/writing/execute.js';
 import { cancel, cardStream } from '../../../domain/card.js';

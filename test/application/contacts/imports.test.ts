@@ -9,15 +9,14 @@ import {
   stopImport,
 } from '../../../application/contacts/imports.js';
 import { keyRing } from '../../../application/personal/key-ring.js';
-import { ImportsUnavailable } from '../../../application/ports/import-records.js';
+import { ImportsUnavailable } from '../../../application/ports/records.js';
 import { workOnImports } from '../../../application/contacts/run-imports.js';
 import { removeContact, saveContactRecord } from '../../../application/contacts/save-contact.js';
 import { contact, contactIdOf, eraseContact } from '../../../domain/contact.js';
 import { execute } from '../../../application/writing/execute.js';
-import { EventStoreUnavailable, type EventStore } from '../../../application/ports/event-store.js';
+import { EventStoreUnavailable, storeWith, type EventStore } from '../../../application/ports/event-store.js';
 import { OrganizationId, streamName } from '../../../domain/ids.js';
 import { readPart } from '../../../application/contacts/waiting-rows.js';
-import { storeWith } from '../../../application/writing/store-with.js';
 import type { MasterKeys } from '../../../domain/webhook-signing.js';
 import { makeWorld, org } from '../../support/fixtures/world.js';
 import { SeededEntropy } from '../../support/memory/entropy.js';

@@ -7,8 +7,7 @@ import {
   withdrawCredits,
   type CreditDeps,
 } from '../../../application/money/credits.js';
-import { execute } from '../../../application/writing/execute.js';
-import type { Initiator } from '../../../application/writing/commands.js';
+import { execute, type Initiator } from '../../../application/writing/execute.js';
 import { Streams } from '../../../application/writing/streams.js';
 import { DomainError } from '../../../domain/errors.js';
 import { orderPurchase, purchase, purchaseIdOf } from '../../../domain/purchase.js';

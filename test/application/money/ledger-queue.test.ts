@@ -3,8 +3,8 @@ import { array, assert, asyncProperty, constantFrom, integer, record } from 'fas
 import { cancelCard, changeCard } from '../../../application/cards/change-card.js';
 import { sendCard } from '../../../application/cards/send-card.js';
 import { LedgerQueue, type Transfer, type Transferred } from '../../../application/money/ledger-queue.js';
-import { purchaseBy, returnOf, spendFor } from '../../../application/money/movements.js';
-import { OutcomeUnknown, TooContended } from '../../../application/writing/outcome.js';
+import { purchaseBy, returnOf, spendFor, ledger, ledgerStream } from '../../../domain/credits.js';
+import { OutcomeUnknown, TooContended } from '../../../application/writing/execute.js';
 import {
   EventStoreUnavailable,
   type EventStore,
@@ -12,7 +12,6 @@ import {
 } from '../../../application/ports/event-store.js';
 import { acceptHeld, card, hold, isMade } from '../../../domain/card.js';
 import { cardCode } from '../../../domain/card-code.js';
-import { ledger, ledgerStream } from '../../../domain/credits.js';
 import { DomainError } from '../../../domain/errors.js';
 import { OrganizationId } from '../../../domain/ids.js';
 import { logViolations } from '../../support/simulation/invariants.js';
@@ -24,8 +23,8 @@ import {
   makeWorld,
   org,
   sendRequest,
-  type World,
   nothingProjected,
+  type World,
 } from '../../support/fixtures/world.js';
 import type { Fate } from '../../support/memory/event-store.js';
 

@@ -3,7 +3,7 @@ import { appendTo, execute } from '../../../application/writing/execute.js';
 import type { StreamWrite } from '../../../application/ports/event-store.js';
 import { addCredits } from '../../../application/money/credits.js';
 import { cancelCard } from '../../../application/cards/change-card.js';
-import { purchaseBy, spendFor } from '../../../application/money/movements.js';
+import { purchaseBy, spendFor, ledgerStream } from '../../../domain/credits.js';
 import { OpenWork } from '../../../application/money/open-work.js';
 import { closeOpenWork, runReconciler } from '../../../application/money/reconciler.js';
 import { sendCard } from '../../../application/cards/send-card.js';
@@ -13,7 +13,6 @@ import { copyOf, created, organization, organizationStream } from '../../../doma
 import { front } from '../../support/fixtures/front.js';
 import { cardCode } from '../../../domain/card-code.js';
 import { idOf } from '../../../domain/ids.js';
-import { ledgerStream } from '../../../domain/credits.js';
 import { MemoryCheckpoints } from '../../support/memory/checkpoints.js';
 import { drive } from '../../support/simulation/drive.js';
 import { openWorkIn } from '../../support/simulation/processes.js';

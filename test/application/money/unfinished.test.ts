@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { cancelCard } from '../../../application/cards/change-card.js';
-import { OutcomeUnknown } from '../../../application/writing/outcome.js';
+import { OutcomeUnknown } from '../../../application/writing/execute.js';
 import { sendCard } from '../../../application/cards/send-card.js';
 import { ledgerStream } from '../../../domain/credits.js';
 import type { Fate } from '../../support/memory/event-store.js';

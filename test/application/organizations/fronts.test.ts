@@ -8,7 +8,7 @@ import {
 } from '../../../application/organizations/fronts.js';
 import { sweepArtwork } from '../../../application/organizations/sweep-artwork.js';
 import type { ReadModels } from '../../../application/ports/read-models.js';
-import { foldDocument } from '../../../application/projecting/up-to-date.js';
+import { foldDocument } from '../../../application/projecting/read-your-writes.js';
 import { execute } from '../../../application/writing/execute.js';
 import { collectionCard, putCollectionCard } from '../../../domain/catalogue.js';
 import { streamName, Uuid } from '../../../domain/ids.js';

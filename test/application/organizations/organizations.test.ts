@@ -4,7 +4,7 @@ import { RememberedOrganizations } from '../../../application/organizations/orga
 import type { ReadModels } from '../../../application/ports/read-models.js';
 import { sendCard } from '../../../application/cards/send-card.js';
 import { Suspensions } from '../../../application/organizations/suspensions.js';
-import { foldDocument } from '../../../application/projecting/up-to-date.js';
+import { foldDocument } from '../../../application/projecting/read-your-writes.js';
 import { DomainError } from '../../../domain/errors.js';
 import { Uuid } from '../../../domain/ids.js';
 import {

@@ -3,7 +3,7 @@ import { erasePersonal, findSubjects, maxSubjects } from '../../../application/p
 import { EventStoreUnavailable, type EventStore } from '../../../application/ports/event-store.js';
 import type { ReadModels } from '../../../application/ports/read-models.js';
 import { nextTurn } from '../../../application/timing/next-turn.js';
-import { service } from '../../../application/writing/commands.js';
+import { service } from '../../../application/writing/execute.js';
 import { MemoryReadModels } from '../../support/memory/read-models.js';
 import { makeWorld, org } from '../../support/fixtures/world.js';
 

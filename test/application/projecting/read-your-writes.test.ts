@@ -4,9 +4,9 @@ import {
   currentReadModels,
   readsWait,
   writesWait,
+  upToDate,
   type ReadYourWrites,
 } from '../../../application/projecting/read-your-writes.js';
-import { upToDate } from '../../../application/projecting/up-to-date.js';
 import { notes } from '../../support/fixtures/notes.js';
 import { VirtualClock } from '../../support/memory/clock.js';
 import { MemoryReadModels } from '../../support/memory/read-models.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
-import { upToDate } from '../../../application/projecting/up-to-date.js';
+import { upToDate } from '../../../application/projecting/read-your-writes.js';
 
 const readYourWrites = (rowsMayBeLate: () => boolean, lacksEvents = false) => ({
   afterWrite: () => Promise.resolve(),

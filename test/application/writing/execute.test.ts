@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { readContact } from '../../../adapters/http/api/contact-fields.js';
-import { execute } from '../../../application/writing/execute.js';
-import { TooContended } from '../../../application/writing/outcome.js';
+import { execute, TooContended } from '../../../application/writing/execute.js';
 import type { StreamWrite } from '../../../application/ports/event-store.js';
 import {
   contact,

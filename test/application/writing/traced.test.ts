@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import type { Tracing } from '../../../application/ports/tracing.js';
-import { tracedAppends } from '../../../application/writing/traced.js';
+import { tracedAppends, type Tracing } from '../../../application/ports/tracing.js';
 import { derivedUuid, streamName, type Instant } from '../../../domain/ids.js';
 import { sealEvents } from '../../support/fixtures/seal-events.js';
 import { MemoryEventStore } from '../../support/memory/event-store.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { OutcomeUnknown } from '../../../application/writing/outcome.js';
+import { OutcomeUnknown } from '../../../application/writing/execute.js';
 import { CommandId } from '../../../domain/ids.js';
 import { house } from '../../../domain/members.js';
 import { settableClock } from '../../support/http/http.js';

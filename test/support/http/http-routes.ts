@@ -9,7 +9,7 @@ import {
 } from '../../../adapters/http/schema/fields.js';
 import { whole } from '../../../adapters/http/schema/read.js';
 import { route, type Route } from '../../../adapters/http/server/route.js';
-import { OutcomeUnknown } from '../../../application/writing/outcome.js';
+import { OutcomeUnknown } from '../../../application/writing/execute.js';
 import { IdempotencyUnavailable } from '../../../application/ports/idempotency-store.js';
 import { DomainError, type ErrorCode } from '../../../domain/errors.js';
 import { CommandId } from '../../../domain/ids.js';

@@ -10,7 +10,7 @@ import { SystemClock } from '../../../adapters/system/clock.js';
 import type { KeyHolder } from '../../../application/access/authenticate.js';
 import { windowLength, type RateLimiter } from '../../../application/ports/rate-limiter.js';
 import type { Clock } from '../../../application/ports/system.js';
-import { noTracing } from '../../../application/writing/traced.js';
+import { noTracing } from '../../../application/ports/tracing.js';
 import { DomainError } from '../../../domain/errors.js';
 import { Instant, OrganizationId, Uuid, type Milliseconds } from '../../../domain/ids.js';
 

@@ -1,6 +1,12 @@
-import { ImportsUnavailable, type ImportRecords } from '../../../application/ports/import-records.js';
-import type { FoundRecord, Records, StoredRecord } from '../../../application/ports/records.js';
-import { SignInUnavailable, type SignInRecords } from '../../../application/ports/sign-in-records.js';
+import {
+  ImportsUnavailable,
+  SignInUnavailable,
+  type ImportRecords,
+  type FoundRecord,
+  type Records,
+  type StoredRecord,
+  type SignInRecords,
+} from '../../../application/ports/records.js';
 import type { Clock } from '../../../application/ports/system.js';
 
 type KindOf<Port> = Port extends Records<infer Kind> ? Kind : never;

@@ -3,7 +3,7 @@ import { personalSeal } from '../../../application/personal/personal.js';
 import type { DeliveryId } from '../../../application/ports/delivery-log.js';
 import { noStream, type StreamWrite } from '../../../application/ports/event-store.js';
 import type { Clock } from '../../../application/ports/system.js';
-import { newCommand, service } from '../../../application/writing/commands.js';
+import { newCommand, service } from '../../../application/writing/execute.js';
 import { Streams, type Loaded } from '../../../application/writing/streams.js';
 import type { Engine } from '../../../bin/wiring/engine.js';
 import { apiKey, issueKey, issueOperatorKey, scopes } from '../../../domain/api-key.js';

@@ -9,7 +9,7 @@ import {
 } from '../../../application/cards/change-card.js';
 import { addCredits } from '../../../application/money/credits.js';
 import { organizationsOf } from '../../../application/organizations/organizations.js';
-import { OutcomeUnknown, RequestOverdue, TooContended } from '../../../application/writing/outcome.js';
+import { OutcomeUnknown, RequestOverdue, TooContended } from '../../../application/writing/execute.js';
 import type { SendRequest } from '../../../application/cards/place-order.js';
 import type { ProcessCheckpoint, Checkpoints } from '../../../application/ports/checkpoints.js';
 import {

@@ -24,7 +24,7 @@ const admittedCard = ({ deps, visitor, params, concerns }: KnownContext) =>
   orNothing(async () => {
     const withRecovered = visitor.kind === 'operator';
     const found = await readOrderPage(deps, codeFrom(params['code'] ?? ''), { withRecovered });
-    const place = await roleAt(deps, visitor, found.org);
+    const place = await roleAt(deps, visitor, found.order.org);
     concerns(place.org);
     return { ...found, ...place };
   });

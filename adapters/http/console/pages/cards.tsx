@@ -1,5 +1,5 @@
 import { listCards, lookUpCard } from '../../../../application/cards/read-cards.js';
-import type { ReadDeps } from '../../../../application/projecting/up-to-date.js';
+import type { ReadDeps } from '../../../../application/projecting/read-your-writes.js';
 import { readAccount } from '../../../../application/organizations/read-accounts.js';
 import { cardStatuses } from '../../../../domain/card.js';
 import { parseCardCode, type CardCode } from '../../../../domain/card-code.js';

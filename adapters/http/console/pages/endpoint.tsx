@@ -1,6 +1,5 @@
-import { offSince } from '../../../../application/webhooks/endpoints-off.js';
-import { replayEvents } from '../../../../application/webhooks/replay-events.js';
 import {
+  offSince,
   changeEndpoint,
   deleteEndpoint,
   enableEndpoint,
@@ -9,6 +8,7 @@ import {
   rotateSecret,
   sendTestEvent,
 } from '../../../../application/webhooks/webhooks.js';
+import { replayEvents } from '../../../../application/webhooks/replay-events.js';
 import { may } from '../../../../domain/permissions.js';
 import { ClientGone } from '../../server/errors.js';
 import { readEndpointChange } from '../../api/webhooks.js';
@@ -16,7 +16,7 @@ import { PageHeading, Panel } from '../../web/parts.js';
 import { DeliveriesTable } from '../delivery-parts.js';
 import { FormsLater, FormsNow } from '../endpoint-forms.js';
 import { chosenEvents, EndpointState, Health, SecretShown, TestResult } from '../endpoint-parts.js';
-import { confirmed, go, type OrgContext, page, pageAfter } from '../page.js';
+import { confirmed, go, page, pageAfter, type OrgContext } from '../page.js';
 import type { Url } from '../../web/url.js';
 import { sinceIn } from '../since.js';
 

@@ -1,4 +1,4 @@
-import { readRequest, type ShownRequest } from '../../../../application/requests/read-request.js';
+import { readRequest, type ShownRequest } from '../../../../application/requests/request-log.js';
 import { DomainError, errorCodes } from '../../../../domain/errors.js';
 import { parseCardCode } from '../../../../domain/card-code.js';
 import { idOf } from '../../../../domain/ids.js';
@@ -9,7 +9,7 @@ import { actorNames } from '../actor-name.js';
 import { Tabs } from '../tabs.js';
 import { subjectFrom } from '../../server/request-log.js';
 import { shownPart, wantedPart } from '../paging.js';
-import { type OrgContext, page } from '../page.js';
+import { page, type OrgContext } from '../page.js';
 import { CardLink, ErrorCodeLink } from '../links.js';
 
 /** A request of the organization, or for the operator any; null for others, as for one that is unknown. */

@@ -10,7 +10,7 @@ import { mongoPersonalKeys } from '../../../../adapters/mongodb/records/personal
 import { mongoSignInRecords } from '../../../../adapters/mongodb/records/records.js';
 import { SystemClock } from '../../../../adapters/system/clock.js';
 import { isRebuilt } from '../../../../application/webhooks/relay.js';
-import { signInKinds } from '../../../../application/ports/sign-in-records.js';
+import { signInKinds } from '../../../../application/ports/records.js';
 import { ArtworkDigest } from '../../../../domain/artwork.js';
 import { describeWithEngines } from '../../../support/runner/engines.js';
 import { freshDatabase } from '../support.js';

@@ -4,8 +4,8 @@ import { PublicEvents, announcedBy } from '../../../../application/webhooks/publ
 import type { Delivery } from '../../../../application/ports/delivery-log.js';
 import { card } from '../../../../domain/card.js';
 import { ledger } from '../../../../domain/credits.js';
-import { erasedPayload } from '../../../../domain/delivery-payload.js';
 import { deliveryIdOf } from '../../../../domain/public-events.js';
+import { erasedPayload } from '../../../../domain/delivery-payload.js';
 import { erasures as erasing } from '../../../../domain/erasures.js';
 import { parseEvent, type LoggedEvent } from '../../../../domain/events.js';
 import { categoryOf, idOf } from '../../../../domain/ids.js';

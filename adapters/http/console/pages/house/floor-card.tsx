@@ -12,7 +12,6 @@ import {
   type CardEvent,
   type ReportedStatus,
 } from '../../../../../domain/card.js';
-import { OrganizationId } from '../../../../../domain/ids.js';
 import { stepReport, withReason } from '../../../operator/cards.js';
 import { parseValues } from '../../../schema/read.js';
 import { Cover } from '../../../web/cover.js';
@@ -104,7 +103,7 @@ export const floorCardPage = page({
   query: ['machine'],
   load: async (context) => {
     const found = await cardOn(context);
-    const design = await findDesign(context.deps, OrganizationId.parse(found.org), found.designId);
+    const design = await findDesign(context.deps, found.order.org, found.order.design.id);
     return { ...found, design, machine: context.query('machine') };
   },
   title: ({ card }) => card.code,

@@ -1,14 +1,13 @@
 import { cancelCard, releaseCard } from '../../../../../application/cards/change-card.js';
-import { heldOldestFirst } from '../../../../../application/cards/list-all-cards.js';
+import { heldOldestFirst, codeFrom } from '../../../../../application/cards/read-cards.js';
 import { readAccount, readBalance } from '../../../../../application/organizations/read-accounts.js';
-import { codeFrom } from '../../../../../application/cards/read-cards.js';
 import { release } from '../../../../../domain/card.js';
 import { Form } from '../../../web/form.js';
 import { ActionLink, Danger, Empty, PageHeading } from '../../../web/parts.js';
 import { Time } from '../../../web/time.js';
 import { addressee, SmallFront } from '../../cards-table.js';
 import { ownersOf } from '../../floor-data.js';
-import { confirmed, type HouseContext, page } from '../../page.js';
+import { confirmed, page, type HouseContext } from '../../page.js';
 import { partAfter } from '../../paging.js';
 import { CardLink } from '../../links.js';
 import { reasonInWords } from '../../happenings.js';
