@@ -1,4 +1,3 @@
-// @ts-check
 // Checks an export of the Handwritten Card Service, with Node.js 20.19 or later, this file, and no network:
 //
 //   node verify.mjs FILE --key VKEY [--key OLDER …] [--witness VKEY …] [--quorum N] [--anchor CHECKPOINT]
@@ -13,34 +12,21 @@ import { createDecipheriv, createHash, createPublicKey, verify as isSignedBy } f
 import { readFileSync, realpathSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
-/** @typedef {Record<string, any>} Fields What was parsed. `checkFields` looks at it first. */
-/** @typedef {{ size: number, root: string }} Tree How many leaves a tree has, and the hash at its top. */
-/** @typedef {ReturnType<typeof keyOf>} Key */
-/** @typedef {{ head: Fields, tree: Tree, isWhole: boolean, leaves: Fields[], events: Fields[] }} Content */
-/** @typedef {Content & { fronts: Fields[], said: string[] }} Found What a file holds, and only says. */
-/** @typedef {(name: string, work: () => string | void) => boolean} Check Runs a check, and reports it. */
-/** @typedef {{ keys: string[], witnesses?: string[], quorum?: number | undefined }} Trusted */
-/** @typedef {Trusted & { anchor?: string | undefined, onLine?: (end: number) => void }} Options */
-
-/** @type {(holds: unknown, otherwise: string) => asserts holds} */
 const must = (holds, otherwise) => {
   if (!holds) throw new Error(otherwise);
 };
 
+/** @typedef {{ keys: string[], witnesses?: string[], quorum?: number | undefined }} Trusted */
+/** @typedef {Trusted & { anchor?: string | undefined, onLine?: (end: number) => void }} Options */
 /** @type {(file: Buffer, options: Options) => { report: string[], verified: boolean }} */
 export const verifyExport = (file, options) => {
-  /** @type {string[]} */
   const lines = [];
-  /** @type {string[]} */
   const said = [];
-  /** @type {Check} */
   const check = (name, work) => {
     try {
       lines.push(`PASS  ${name}${work() ?? ''}`);
-      return true;
     } catch (error) {
       lines.push(`FAIL  ${name}: ${error instanceof Error ? error.message : 'it is malformed'}`);
-      return false;
     }
   };
   check('the file is an export', () => checkFile(file, options, check, said));
@@ -54,7 +40,6 @@ export const verifyExport = (file, options) => {
 // A file has a first line, which says what it is about; then events, and in a period of one organization the
 // leaves of others' events; then fronts; and a last line with what is signed.
 
-/** @type {(file: Buffer, options: Options, check: Check, said: string[]) => void} */
 const checkFile = (file, options, check, said) => {
   const { keys, witnesses = [], quorum = witnesses.length, anchor, onLine } = options;
   const [first, last] = [lineAt(file, 0), lineAt(file, file.lastIndexOf(10, -2) + 1)];
@@ -64,15 +49,16 @@ const checkFile = (file, options, check, said) => {
   const { kind, subject, origin, since, artwork } = head;
 
   const known = [...keys.map((vkey) => keyOf(vkey, false)), ...witnesses.map((vkey) => keyOf(vkey, true))];
-  const open = (/** @type {string} */ note) => openCheckpoint(note, known, origin);
-  const isSigned = check('the checkpoint is signed by the log', () => {
-    const { size, root } = open(checkpoint);
-    must(size === head.tree_size, 'the first line names another tree');
-    return `: ${size} events, root ${root.slice(0, 8)}…`;
+  const open = (note) => openCheckpoint(note, known, origin);
+  let tree = null;
+  check('the checkpoint is signed by the log', () => {
+    const signed = open(checkpoint);
+    must(signed.size === head.tree_size, 'the first line names another tree');
+    tree = signed;
+    return `: ${tree.size} events, root ${tree.root.slice(0, 8)}…`;
   });
-  if (!isSigned) return;
-  const { witnesses: count, ...tree } = open(checkpoint);
-  check('enough witnesses have signed it', () => must(count >= quorum, `fewer than ${quorum} have`));
+  if (tree === null) return;
+  check('enough witnesses have signed it', () => must(tree.witnesses >= quorum, `fewer than ${quorum} have`));
   must(since || consistency.length === 0, 'it has a proof for an older tree that it does not name');
   if (since)
     check('the older tree that it names is a prefix of this log', () => mustBegin(since, tree, consistency));
@@ -115,7 +101,7 @@ const checkFile = (file, options, check, said) => {
 
 // Lines. There is one way to write each of them, so that nothing can be read in two ways.
 
-const lineAt = (/** @type {Buffer} */ file, /** @type {number} */ at) => {
+const lineAt = (file, at) => {
   const end = file.indexOf(10, at);
   must(end >= 0, 'its last line does not end');
   const text = file.toString('utf8', at, end);
@@ -124,85 +110,80 @@ const lineAt = (/** @type {Buffer} */ file, /** @type {number} */ at) => {
 };
 
 /** JSON exactly as JSON.stringify writes it: no field twice, no space, no number in another notation. */
-const parsed = (/** @type {string} */ text) => {
+const parsed = (text) => {
   const value = JSON.parse(text);
   must(JSON.stringify(value) === text, 'JSON is not written the one way that counts');
   return value;
 };
 
 /** Exactly these fields, in this order, each with a value of its kind. */
-const checkFields = (/** @type {any} */ value, /** @type {Fields} */ shape, /** @type {string} */ what) => {
+const checkFields = (value, shape, what) => {
   const names = Object.keys(shape);
-  must(
-    JSON.stringify(Object.keys(value ?? {})) === JSON.stringify(names),
-    `${what} has other fields than ${names.join(', ')}`,
-  );
+  const hasThem = JSON.stringify(Object.keys(value ?? {})) === JSON.stringify(names);
+  must(hasThem, `${what} has other fields than ${names.join(', ')}`);
   for (const name of names) must(shape[name](value[name]), `${what} has a malformed ${name}`);
   return value;
 };
 
-// What these look at is `any`: nothing is known of it before. Half of a surrogate pair is no text: it would
-// be hashed like any other half.
-const isText = (/** @type {any} */ value) => typeof value === 'string' && !/\p{Surrogate}/u.test(value);
-const isName = (/** @type {any} */ value) => isText(value) && value !== '' && !/\p{Cc}/u.test(value);
-const isCount = (/** @type {any} */ value) => Number.isSafeInteger(value) && value >= 0;
-const isHex = (/** @type {any} */ value) => isText(value) && /^[0-9a-f]{64}$/.test(value);
-const isHash = (/** @type {any} */ value) => isText(value) && /^[\w+/]{43}=$/.test(value);
-const isHashes = (/** @type {any} */ value) => Array.isArray(value) && value.every(isHash);
-const isTextOrNull = (/** @type {any} */ value) => value === null || isText(value);
-const isNameOrNull = (/** @type {any} */ value) => value === null || isName(value);
+// Half of a surrogate pair is no text: it would be hashed like any other half.
+const isText = (value) => typeof value === 'string' && !/\p{Surrogate}/u.test(value);
+const isName = (value) => isText(value) && value !== '' && !/\p{Cc}/u.test(value);
+const isCount = (value) => Number.isSafeInteger(value) && value >= 0;
+const isHex = (value) => isText(value) && /^[0-9a-f]{64}$/.test(value);
+const isHash = (value) => isText(value) && /^[\w+/]{43}=$/.test(value);
+const isHashes = (value) => Array.isArray(value) && value.every(isHash);
+const orNull = (isIt) => (value) => value === null || isIt(value);
 
 const olderTree = { size: isCount, root: isHash };
-const firstLine = (/** @type {Fields} */ { kind, since, artwork }) => ({
-  format: (/** @type {any} */ value) => value === 'handwritten-card-service/export/v1',
-  kind: (/** @type {any} */ value) => ['card', 'organization', 'period'].includes(value),
-  subject: (/** @type {any} */ value) => isName(value) && (kind !== 'card' || value.startsWith('card-')),
+const firstLine = ({ kind, since, artwork }) => ({
+  format: (value) => value === 'handwritten-card-service/export/v1',
+  kind: (value) => ['card', 'organization', 'period'].includes(value),
+  subject: (value) => isName(value) && (kind !== 'card' || value.startsWith('card-')),
   origin: isName,
   tree_size: isCount,
   ...(kind === 'period' && { from: isCount, frontier: isHashes }),
   ...(since !== undefined && { since: () => checkFields(since, olderTree, 'since') }),
   ...(artwork !== undefined && { artwork: () => artwork === true }),
 });
-const place = { index: isCount, stream: isName, revision: isCount, org: isNameOrNull, org_seq: isCount };
+const place = { index: isCount, stream: isName, revision: isCount, org: orNull(isName), org_seq: isCount };
 const earlierEvent = { ...place, hash: isHex, proof: isHashes };
-const eventLine = (/** @type {string} */ kind, /** @type {Fields} */ { key, previous, before }) => ({
+const eventLine = (kind, { key, previous, before }) => ({
   ...place,
   id: isName,
   type: isName,
   data: isText,
-  personal: isTextOrNull,
-  ...(key !== undefined && { key: isTextOrNull }),
+  personal: orNull(isText),
+  ...(key !== undefined && { key: orNull(isText) }),
   metadata: isText,
   ...(kind !== 'period' && { proof: isHashes }),
   ...(previous !== undefined && { previous: isHex }),
   ...(before !== undefined && { before: () => checkFields(before, earlierEvent, 'before') }),
 });
 const leafLine = { leaf: isHash };
-const frontLine = { front: isHex, bytes: isTextOrNull };
+const frontLine = { front: isHex, bytes: orNull(isText) };
 const lastLine = { checkpoint: isText, statement: isText, consistency: isHashes };
 
 // Texts and hashes.
 
-/** @type {(text: string, length?: number) => Buffer} */
 const fromBase64 = (text, length) => {
   const bytes = Buffer.from(text, 'base64');
   must(bytes.toString('base64') === text, `${text} is not written in base64`);
   must(length === undefined || bytes.length === length, `${text} has another length`);
   return bytes;
 };
-const hashesIn = (/** @type {string[]} */ list) => list.map((text) => fromBase64(text, 32));
+const hashesIn = (list) => list.map((text) => fromBase64(text, 32));
 
-const sha256 = (/** @type {(string | Uint8Array)[]} */ ...parts) => {
+const sha256 = (...parts) => {
   const sum = createHash('sha256');
   for (const part of parts) sum.update(part);
   return sum.digest();
 };
-const hexOf = (/** @type {string | Uint8Array} */ text) => sha256(text).toString('hex');
+const hexOf = (text) => sha256(text).toString('hex');
 
 // Events. Hash, leaf and proof together cover all that a line says of its event.
 
 /** The line of an event, with what its texts hold, and of its metadata the part that its hash covers. */
-const eventIn = (/** @type {Fields} */ fields, /** @type {string} */ kind) => {
+const eventIn = (fields, kind) => {
   const line = checkFields(fields, eventLine(kind, fields), 'the line of an event');
   const name = `${line.stream}@${line.revision}`;
   const number = kind === 'card' ? `revision ${line.revision}` : `event ${line.org_seq}`;
@@ -219,7 +200,7 @@ const eventIn = (/** @type {Fields} */ fields, /** @type {string} */ kind) => {
 };
 
 /** Each event gives its hash, which covers the hash of the event before it in its stream. */
-const checkChains = (/** @type {Found} */ { events, head: { from = 0 } }) => {
+const checkChains = ({ events, head: { from = 0 } }) => {
   const streams = new Map();
   for (const { name, stream, revision, type, id, data, metadata, hash, previous } of events) {
     const before = streams.get(stream) ?? { revision: -1, hash: '' };
@@ -234,14 +215,12 @@ const checkChains = (/** @type {Found} */ { events, head: { from = 0 } }) => {
 };
 
 /** Each event stands in the tree: by a proof of its own, or because the leaves of a period give the root. */
-const checkPlaces = (/** @type {Found} */ { head: { kind, from, frontier }, leaves, tree }) => {
+const checkPlaces = ({ head: { kind, from, frontier }, leaves, tree }) => {
   if (kind !== 'period') {
     must(leaves.length > 0, 'it shows no event');
-    let next = 0;
-    for (const event of leaves) {
-      must(event.index >= next, `${event.name} stands in the wrong place`);
+    for (const [at, event] of leaves.entries()) {
+      must(at === 0 || event.index > leaves[at - 1].index, `${event.name} stands in the wrong place`);
       mustStand(event, tree);
-      next = event.index + 1;
     }
     return;
   }
@@ -264,7 +243,7 @@ const checkPlaces = (/** @type {Found} */ { head: { kind, from, frontier }, leav
 };
 
 /** Of an organization each number is there; of a card each revision, which `checkChains` sees to. */
-const checkNumbers = (/** @type {Found} */ { head, tree, isWhole, events, said }) => {
+const checkNumbers = ({ head, tree, isWhole, events, said }) => {
   const { kind, subject, from } = head;
   const next = new Map();
   for (const { name, stream, org, org_seq: number, before } of events) {
@@ -291,9 +270,9 @@ const checkNumbers = (/** @type {Found} */ { head, tree, isWhole, events, said }
 
 // Trees of hashes (RFC 6962). `leafOf` says what a leaf is made of: it fixes all that is said of an event.
 
-const nodeOf = (/** @type {Buffer} */ left, /** @type {Buffer} */ right) => sha256('\x01', left, right);
+const nodeOf = (left, right) => sha256('\x01', left, right);
 
-const leafOf = (/** @type {Fields} */ { stream, revision, hash, org, org_seq: number }) => {
+const leafOf = ({ stream, revision, hash, org, org_seq: number }) => {
   const lines = ['handwritten-card-service/event/v1', stream, revision, hash, org ?? '', number, ''];
   return sha256('\0', lines.join('\n'));
 };
@@ -302,7 +281,6 @@ const leafOf = (/** @type {Fields} */ { stream, revision, hash, org, org_seq: nu
  * The root of a tree of `count` leaves and that of a larger tree, from the hash of the complete subtree of
  * some width with which the smaller tree ends, and from its neighbours on the way up.
  */
-/** @type {(count: number, size: number, width: number, hashes: Buffer[]) => [Buffer, Buffer]} */
 const rootsOver = (count, size, width, hashes) => {
   const [below, hash] = [hashes.slice(0, -1), hashes.at(-1)];
   must(hash !== undefined && (size > width || below.length === 0), 'a proof has another length');
@@ -316,7 +294,7 @@ const rootsOver = (count, size, width, hashes) => {
 };
 
 /** An inclusion proof (2.1.1): the event stands at its index of the tree. */
-const mustStand = (/** @type {Fields} */ event, /** @type {Tree} */ tree) => {
+const mustStand = (event, tree) => {
   const { index, proof } = event;
   must(index < tree.size, `the tree has no leaf ${index}`);
   const [, root] = rootsOver(index + 1, tree.size, 1, [leafOf(event), ...hashesIn(proof)]);
@@ -326,7 +304,7 @@ const mustStand = (/** @type {Fields} */ event, /** @type {Tree} */ tree) => {
 const emptyRoot = sha256().toString('base64');
 
 /** A proof of consistency (2.1.2): the older tree is a prefix of this one. */
-const mustBegin = (/** @type {Tree} */ older, /** @type {Tree} */ tree, /** @type {string[]} */ proof) => {
+const mustBegin = (older, tree, proof) => {
   const { size, root } = older;
   must(size <= tree.size, 'the older tree is larger');
   if (size === 0) return must(proof.length === 0 && root === emptyRoot, 'the empty tree has another root');
@@ -341,7 +319,7 @@ const mustBegin = (/** @type {Tree} */ older, /** @type {Tree} */ tree, /** @typ
 // Signed notes (c2sp.org/signed-note): a text, an empty line, and lines with signatures.
 
 /** A key to check with: a name, four bytes of a hash, and one byte for its kind with the key, in base64. */
-const keyOf = (/** @type {string} */ vkey, /** @type {boolean} */ isWitness) => {
+const keyOf = (vkey, isWitness) => {
   const [, name = '', id = '', base64 = ''] = /^([^+\s]+)\+([0-9a-f]{8})\+(\S+)$/.exec(vkey) ?? [];
   const bytes = fromBase64(base64, 33);
   must(bytes[0] === (isWitness ? 4 : 1), `${vkey} is no key of a ${isWitness ? 'witness' : 'log'}`);
@@ -351,7 +329,6 @@ const keyOf = (/** @type {string} */ vkey, /** @type {boolean} */ isWitness) => 
 };
 
 /** The text of a note that the log has signed, and how many witnesses have. */
-/** @type {(note: string, keys: Key[], origin: string) => { text: string, witnesses: number }} */
 const openNote = (note, keys, origin) => {
   const [, text = '', lines = ''] = /^([^]*\n)\n((?:— [^\s+\p{Cc}]+ \S+\n){1,100})$/u.exec(note) ?? [];
   must(text !== '', 'this is no signed note');
@@ -376,7 +353,6 @@ const openNote = (note, keys, origin) => {
 };
 
 /** A checkpoint (c2sp.org/tlog-checkpoint): origin, size, root, and lines that say no more. */
-/** @type {(note: string, keys: Key[], origin: string) => Tree & { witnesses: number }} */
 const openCheckpoint = (note, keys, origin) => {
   const { text, witnesses } = openNote(note, keys, origin);
   const [name, size = '', root = ''] = text.split('\n');
@@ -388,7 +364,7 @@ const openCheckpoint = (note, keys, origin) => {
 const erasures = ['CardErased', 'ContactErased', 'ContactDeleted', 'DoNotMailRemoved'];
 
 /** Personal data that is shown is what was recorded. Without a key it is erased only if an event says so. */
-const checkPersonal = (/** @type {Found} */ { events, said }) => {
+const checkPersonal = ({ events, said }) => {
   const erasedAt = new Map();
   for (const [at, { stream, type }] of events.entries())
     if (erasures.includes(type)) erasedAt.set(stream, at);
@@ -411,7 +387,7 @@ const checkPersonal = (/** @type {Found} */ { events, said }) => {
 };
 
 /** Opens sealed personal data; throws unless the key is the one that it was sealed with. */
-const checkSealed = (/** @type {Fields} */ { name, id, personal, key }) => {
+const checkSealed = ({ name, id, personal, key }) => {
   const { iv, sealed, commit } = parsed(personal);
   const secret = fromBase64(key, 32);
   const commitment = sha256('handwritten-card-service/personal-key/v1\n', secret).toString('base64');
@@ -425,13 +401,13 @@ const checkSealed = (/** @type {Fields} */ { name, id, personal, key }) => {
 // Fronts. An event names that of a card, of a design or of a card of the collection by the SHA-256 of its
 // print master. Each that was named has a line with these bytes, in the order in which they were.
 
-const frontIn = (/** @type {Fields} */ fields) => {
+const frontIn = (fields) => {
   const { front, bytes } = checkFields(fields, frontLine, 'the line of a front');
   const master = Buffer.from(bytes ?? '', 'base64');
   return { front, digest: master.toString('base64') === bytes ? hexOf(master) : bytes };
 };
 
-const checkFronts = (/** @type {Found} */ { events, fronts, said }) => {
+const checkFronts = ({ events, fronts, said }) => {
   const digests = events.map(({ facts: { order, design, artwork } }) => {
     return order?.design.front ?? (design?.artwork ?? artwork)?.digest;
   });
@@ -451,14 +427,12 @@ const checkFronts = (/** @type {Found} */ { events, fronts, said }) => {
 const maxOpen = 300_000;
 
 /** Balances add up, nothing moves money twice, and what one event begins another one ends. */
-const checkCredits = (/** @type {Found} */ { events, head: { from = 0 } }) => {
+const checkCredits = ({ events, head: { from = 0 } }) => {
   const [balances, causes] = [new Map(), new Set()];
-  /** @type {Fields} */
   const sums = { CreditsPurchased: 0, CreditReturned: 0, CreditSpent: 0, CreditsWithdrawn: 0 };
-  /** @type {Map<string, { sum: number, since: number }>} */
   const open = new Map();
   /** Takes one half of a pair. Its other half has the opposite amount. */
-  const pair = (/** @type {string} */ name, /** @type {number} */ amount, /** @type {number} */ at) => {
+  const pair = (name, amount, at) => {
     const { sum, since } = open.get(name) ?? { sum: 0, since: at };
     if (sum + amount === 0) open.delete(name);
     else open.set(name, { sum: sum + amount, since });
@@ -507,7 +481,7 @@ const checkCredits = (/** @type {Found} */ { events, head: { from = 0 } }) => {
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === import.meta.filename) {
   process.exitCode = 1;
   try {
-    const [text, list] = /** @type {const} */ ([{ type: 'string' }, { type: 'string', multiple: true }]);
+    const [text, list] = [{ type: 'string' }, { type: 'string', multiple: true }];
     const options = { key: list, witness: list, quorum: text, anchor: text };
     const { values, positionals } = parseArgs({ options, allowPositionals: true });
     const { key: keys = [], witness: witnesses = [], quorum = `${witnesses.length}`, anchor } = values;
