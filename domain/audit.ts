@@ -59,10 +59,6 @@ export const audit: Aggregate<null, AuditEvent> = {
   lastEventIsState: true,
 };
 
-export const giveUpKeys = (lost: Extract<AuditEvent, { type: 'KeysLost' }>['data']) => (): AuditEvent[] => [
-  { type: 'KeysLost', data: lost },
-];
-
 /**
  * The id of the stream for exports of one organization; null stands for all organizations, whose exports are
  * in the house's stream.

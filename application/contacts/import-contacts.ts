@@ -1,10 +1,13 @@
 /** One row of a file of contacts: the contact to save, or why there is none. */
-export type FileRow<Contact = object> = {
+export type FileRow = {
   /** The line on which the row begins; the header is line 1. */
   readonly line: number;
   /** How much of the file has been read. */
-  readonly bytes: number;
-} & ({ readonly externalId: string; readonly contact: Contact } | { readonly problem: string });
+  readonly bytes?: number;
+} & ({ readonly externalId: string; readonly contact: SentContact } | { readonly problem: string });
+
+/** A contact as a client sends it. */
+export type SentContact = Readonly<Record<string, unknown>>;
 
 /**
  * The outcome of a row: the contact was created or updated, was the same already, or was refused. An error
@@ -13,9 +16,9 @@ export type FileRow<Contact = object> = {
 export type RowOutcome =
   { readonly kind: 'created' | 'updated' | 'same' } | { readonly kind: 'refused'; readonly reason: string };
 
-export interface ImportOptions<Contact> {
-  readonly rows: AsyncIterable<FileRow<Contact>> | Iterable<FileRow<Contact>>;
-  readonly save: (contact: Contact, line: number) => Promise<RowOutcome>;
+export interface ImportOptions {
+  readonly rows: AsyncIterable<FileRow>;
+  readonly save: (contact: SentContact, line: number) => Promise<RowOutcome>;
   readonly onBadRow: (line: number, reason: string) => void;
   readonly onProgress: (progress: ImportProgress) => void;
   /** When it aborts, the rows under way are finished and no more are started. */
@@ -47,9 +50,7 @@ const concurrency = 64;
  * only the rows under way in memory. Saving a row twice creates no second contact: an import that stopped can
  * be resumed, or simply run again.
  */
-export const importContacts = async <Contact = object>(
-  options: ImportOptions<Contact>,
-): Promise<ImportResult> => {
+export const importContacts = async (options: ImportOptions): Promise<ImportResult> => {
   const { rows, save, onBadRow, onProgress, signal } = options;
   const progress = { created: 0, updated: 0, same: 0, bad: 0, bytes: 0 };
   const underWay = new Set<Promise<void>>();
@@ -66,11 +67,7 @@ export const importContacts = async <Contact = object>(
     failure ??= error instanceof Error ? error : new Error(String(error));
     failedAt = Math.min(line, failedAt ?? line);
   };
-  const saveRow = async (
-    line: number,
-    contact: Contact,
-    before: Promise<void> | undefined,
-  ): Promise<void> => {
+  const saveRow = async (line: number, contact: SentContact, before?: Promise<void>): Promise<void> => {
     await before;
     try {
       const saved = await save(contact, line);
@@ -80,7 +77,7 @@ export const importContacts = async <Contact = object>(
       fail(line, error);
     }
   };
-  const begin = (line: number, externalId: string, contact: Contact): void => {
+  const begin = (line: number, externalId: string, contact: SentContact): void => {
     const saving = saveRow(line, contact, lastOf.get(externalId)).finally(() => {
       underWay.delete(saving);
       if (lastOf.get(externalId) === saving) lastOf.delete(externalId);
@@ -100,7 +97,7 @@ export const importContacts = async <Contact = object>(
       else begin(row.line, row.externalId, row.contact);
       if (underWay.size >= concurrency) await Promise.race(underWay);
       lastLine = row.line;
-      progress.bytes = row.bytes;
+      progress.bytes = row.bytes ?? 0;
       onProgress(progress);
     }
   } catch (error) {

@@ -5,7 +5,7 @@ import { Actor } from '../../domain/events.js';
 import { derivedUuid, Instant, OrganizationId, type Milliseconds, type Uuid } from '../../domain/ids.js';
 import type { Initiator } from '../writing/execute.js';
 import { givingWay } from '../timing/next-turn.js';
-import type { FileRow } from './import-contacts.js';
+import type { FileRow, SentContact } from './import-contacts.js';
 import { maxFiles, tooMany } from './uploads.js';
 import type { FoundImportRecord } from '../ports/records.js';
 import type { EventStore } from '../ports/event-store.js';
@@ -116,18 +116,18 @@ export const listImports = async (
   (await importRecords.listOf('import', org)).map(importIn).toSorted((a, b) => (a.at < b.at ? 1 : -1));
 
 /** Reads a contact by the rules of the API. Throws the refusal of the first wrong field. */
-export type ReadContact = (contact: Readonly<Record<string, unknown>>) => ContactDetails;
+export type ReadContact = (contact: SentContact) => ContactDetails;
 
 /** A row that can't be saved is kept without its contact, and a birthday without its year. */
 const waitingRow = (row: FileRow, readContact: ReadContact): WaitingRow => {
   const { line } = row;
   if ('problem' in row) return { line, problem: row.problem };
-  const sent = { ...row.contact };
-  const read = capture(() => readContact(sent));
+  const { contact } = row;
+  const read = capture(() => readContact(contact));
   if ('refusal' in read) return { line, problem: reasonOf(read.refusal) };
   const { birthday, workAnniversary, externalId } = read.value;
   if (externalId === null) return { line, problem: 'it has no external_id' };
-  return { line, externalId, contact: { ...sent, birthday, work_anniversary: workAnniversary } };
+  return { line, externalId, contact: { ...contact, birthday, work_anniversary: workAnniversary } };
 };
 
 const tooManyRows = (): DomainError =>

@@ -12,7 +12,7 @@ import {
 import { isBy, type Moment } from '../history/as-of.js';
 import { executeOnce, isPassing, type WriteDeps } from '../writing/execute.js';
 import { nextDeleted } from './save-contact.js';
-import { importContacts, type FileRow, type RowOutcome } from './import-contacts.js';
+import { importContacts, type RowOutcome } from './import-contacts.js';
 import {
   badLinesId,
   changeImport,
@@ -37,8 +37,6 @@ import {
   type Upload,
   type WaitingRow,
 } from './waiting-rows.js';
-
-type SentContact = Readonly<Record<string, unknown>>;
 
 export interface RunImportsDeps extends ImportDeps, WriteDeps {
   readonly readContact: ReadContact;
@@ -104,27 +102,6 @@ const saveLine = async (
   }
 };
 
-const refusedOr = async (save: () => Promise<RowOutcome>): Promise<RowOutcome> => {
-  try {
-    return await save();
-  } catch (error) {
-    if (error instanceof DomainError) return refused(error.message);
-    throw error;
-  }
-};
-
-/** A contact of a file, with its key. */
-interface KeyedContact {
-  readonly externalId: string;
-  readonly contact: SentContact;
-}
-
-const asFileRow = (row: WaitingRow): FileRow<KeyedContact> => {
-  const { line } = row;
-  if ('problem' in row) return { line, bytes: 0, problem: row.problem };
-  return { line, bytes: 0, externalId: row.externalId, contact: row };
-};
-
 /** The lines of a part that come after this one and have the same key. */
 const laterLines = (rows: readonly WaitingRow[], externalId: string, line: number): readonly number[] =>
   rows.flatMap((row) =>
@@ -144,7 +121,7 @@ const note = async (
     await changeImport(deps, now, came);
 };
 
-async function* inTurns<T>({ clock }: RunImportsDeps, rows: readonly T[]): AsyncGenerator<T> {
+async function* inTurns({ clock }: RunImportsDeps, rows: readonly WaitingRow[]): AsyncGenerator<WaitingRow> {
   const giveWay = givingWay(clock);
   for (const row of rows) {
     await giveWay();
@@ -161,9 +138,9 @@ const savePart = async (
 ): Promise<void> => {
   const bad: BadLine[] = [];
   const uploaded: Moment = { position: BigInt(work.head), at: work.at };
-  const { failure, resumeAt, created, updated, same } = await importContacts<KeyedContact>({
-    rows: inTurns(deps, rows.map(asFileRow)),
-    save: async ({ contact: sent }, line) => {
+  const { failure, resumeAt, created, updated, same } = await importContacts({
+    rows: inTurns(deps, rows),
+    save: async (sent, line) => {
       const read = capture(() => deps.readContact(sent));
       if ('refusal' in read) return refused(reasonOf(read.refusal));
       const { externalId } = read.value;
@@ -171,7 +148,10 @@ const savePart = async (
       const commandAt = (number: number): Command => commandOf(deps, work, number);
       const one = { org: work.org, externalId, command: commandAt(line), uploaded };
       const later = laterLines(rows, externalId, line).map(commandAt);
-      return refusedOr(() => saveLine(deps, one, read.value, later));
+      return saveLine(deps, one, read.value, later).catch((error: unknown) => {
+        if (error instanceof DomainError) return refused(error.message);
+        throw error;
+      });
     },
     onBadRow: (line, reason) => bad.push({ line, reason }),
     onProgress: () => undefined,

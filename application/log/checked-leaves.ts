@@ -8,11 +8,17 @@ import { macIn, verifiedHash, whyDamaged } from './hash-chain.js';
 import type { Leaf } from '../ports/log-tiles.js';
 import type { RawLog, StoredEvent } from '../ports/raw-log.js';
 
-/** An event whose hash is right, as far as the log of the log needs it. */
+/** An event whose hash follows from its stored texts and from the event before it in its stream. */
 export interface CheckedEvent {
   readonly event: StoredEvent;
   readonly hash: string;
   readonly org: OrganizationId | null;
+  /** Null if it is the first in its stream. */
+  readonly before: {
+    readonly hash: string;
+    /** Whether it was not checked here; null if it may have been, long ago. */
+    readonly isOutside: boolean | null;
+  } | null;
 }
 
 interface ReadMetadata {
@@ -29,17 +35,6 @@ const parsed = (metadata: string): ReadMetadata | null => {
   } catch {
     return null;
   }
-};
-
-/**
- * Checks that an event's hash follows from its stored texts and from the event before it in its stream.
- * Throws DamagedLog.
- */
-export const checkedEvent = (previous: string | null, event: StoredEvent): CheckedEvent => {
-  const metadata = parsed(event.metadata);
-  const hash = metadata === null ? null : verifiedHash(previous, event);
-  if (metadata === null || hash === null) throw new DamagedLog(event.position, whyDamaged(event));
-  return { event, hash, org: metadata.org };
 };
 
 /**
@@ -60,7 +55,38 @@ const assertOurs = (
   throw new Fault(position, `${name} ${fault}: the service did not write it`);
 };
 
-const rememberedStreams = 50_000;
+/**
+ * Checks events against the ones before them in their streams. Throws DamagedLog. `isWhole`: each stream is
+ * shown to it without gaps. `remembered`: how many streams it knows the last events of, before it forgets
+ * some.
+ */
+export const chainChecker = (
+  raw: Pick<RawLog, 'readStoredStream'>,
+  isWhole: boolean,
+  remembered = 50_000,
+): ((event: StoredEvent) => Promise<CheckedEvent>) => {
+  const heads = new LazyLru<StreamName, { readonly revision: number; readonly hash: string }>(remembered);
+  const beforeOf = async ({ stream, revision, position }: StoredEvent): Promise<CheckedEvent['before']> => {
+    const known = heads.get(stream);
+    if (known !== undefined && known.revision === revision - 1) return { hash: known.hash, isOutside: false };
+    if (known !== undefined && isWhole)
+      throw new DamagedLog(position, `${stream} goes on with revision ${revision} after ${known.revision}`);
+    if (revision === 0) return null;
+    const [before] = await raw.readStoredStream(stream, revision - 1, 1);
+    const hash = before?.revision === revision - 1 ? parsed(before.metadata)?.hash : null;
+    if (typeof hash !== 'string')
+      throw new DamagedLog(position, `${stream} has no revision ${revision - 1} before it`);
+    return { hash, isOutside: (known === undefined && heads.size < remembered) || null };
+  };
+  return async (event) => {
+    const before = await beforeOf(event);
+    const metadata = parsed(event.metadata);
+    const hash = metadata === null ? null : verifiedHash(before?.hash ?? null, event);
+    if (metadata === null || hash === null) throw new DamagedLog(event.position, whyDamaged(event));
+    heads.set(event.stream, { revision: event.revision, hash });
+    return { event, hash, org: metadata.org, before };
+  };
+};
 
 /**
  * Checks the next events of the log. Throws DamagedLog at the first that does not follow from the one before
@@ -76,31 +102,13 @@ export const eventChecker = (
   log: Pick<RawLog, 'readStoredStream'>,
   macs: Pick<EventMacs, 'verifies'>,
 ): CheckEvents => {
-  const heads = new LazyLru<StreamName, { readonly revision: number; readonly hash: string }>(
-    rememberedStreams,
-  );
-
-  const hashBefore = async ({ stream, revision, position }: StoredEvent): Promise<string | null> => {
-    const known = heads.get(stream);
-    if (known !== undefined && known.revision !== revision - 1)
-      throw new DamagedLog(position, `${stream} goes on with revision ${revision} after ${known.revision}`);
-    if (known !== undefined) return known.hash;
-    if (revision === 0) return null;
-    const [before] = await log.readStoredStream(stream, revision - 1, 1);
-    const hash = before?.revision === revision - 1 ? parsed(before.metadata)?.hash : null;
-    if (typeof hash !== 'string')
-      throw new DamagedLog(position, `${stream} has no revision ${revision - 1} before it`);
-    return hash;
-  };
-
+  const check = chainChecker(log, true);
   return async (events, covered) => {
     const found: CheckedEvent[] = [];
     for (const event of events) {
-      const { stream, revision } = event;
-      const checked = checkedEvent(await hashBefore(event), event);
+      const checked = await check(event);
       assertOurs(macs, checked, found.length >= covered);
       found.push(checked);
-      heads.set(stream, { revision, hash: checked.hash });
     }
     return found;
   };

@@ -26,8 +26,8 @@ export const assertUndamaged = async (tiles: Pick<LogTiles, 'damage'>): Promise<
 };
 
 /** The refusal of a read whose answer would rest on a damaged log. */
-export const logDamaged = (position: bigint | null): DomainError =>
+export const logDamaged = (position: bigint): DomainError =>
   new DomainError(
     'log_damaged',
-    `The event log is not as it was written${position === null ? '' : `, from position ${position} on`}. Nothing is shown of it until it is restored.`,
+    `The event log is not as it was written, from position ${position} on. Nothing is shown of it until it is restored.`,
   );

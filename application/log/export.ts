@@ -1,5 +1,4 @@
 import { createHash, hash as digestOf } from 'node:crypto';
-import { LazyLru } from '../memory/lazy-lru.js';
 import type { ArtworkDigest, Front } from '../../domain/artwork.js';
 import { audit, auditIdOf, everything, type ExportKind } from '../../domain/audit.js';
 import { cardStream } from '../../domain/card.js';
@@ -9,12 +8,12 @@ import type { EventMetadata } from '../../domain/events.js';
 import { idOf, type Milliseconds, type OrganizationId, type StreamName } from '../../domain/ids.js';
 import { nodeHash, rootOf, tileWidth, type Hash } from '../../domain/merkle.js';
 import { originOf, signNote, type NoteSigner } from '../../domain/signed-note.js';
-import { checkedEvent, leafOf } from './checked-leaves.js';
+import { chainChecker } from './checked-leaves.js';
 import { turnAlone } from '../timing/next-turn.js';
 import { newCommand, execute, type Initiator, type WriteDeps } from '../writing/execute.js';
 import { withoutMac, type RawEvent } from './hash-chain.js';
 import { assertUndamaged, DamagedLog, logDamaged } from './damaged-log.js';
-import { placeOf } from './log-entries.js';
+import { placeOf, entriesIn, type Entry } from './log-entries.js';
 import { consistencyProof, frontierAt, inclusionProof } from './log-proofs.js';
 import { erasureFinder } from '../personal/erased.js';
 import type { KeyRing } from '../personal/key-ring.js';
@@ -70,35 +69,20 @@ const signatureTimeout: Milliseconds = 30_000;
 const witnessTimeout: Milliseconds = 5_000;
 const pollInterval: Milliseconds = 50;
 
-/** One tile of leaves, and their events. */
+/** One tile of leaves, as far as the tree goes. */
 interface ExportedTile {
   readonly start: number;
-  readonly after: bigint;
-  readonly leaves: readonly ExportedLeaf[];
-}
-interface ExportedLeaf {
-  readonly index: number;
-  readonly orgSeq: number;
-  readonly hash: Hash;
-  readonly event: StoredEvent;
+  readonly leaves: readonly Entry[];
 }
 
 /** Reads a tile with its events. Throws DamagedLog where they differ from the notarized ones. */
-const readTile = async ({ tiles, raw }: Pick<ExportDeps, 'tiles' | 'raw'>, n: number, size: number) => {
+const readTile = async (deps: Pick<ExportDeps, 'tiles' | 'raw'>, n: number, size: number) => {
   const start = n * tileWidth;
+  const width = Math.min(tileWidth, size - start);
   await turnAlone();
-  const found = await tiles.leaves(n);
-  const hashes = found?.hashes.slice(0, size - start) ?? [];
-  if (found === null || hashes.length < Math.min(tileWidth, size - start))
-    throw new Error(`the tile ${n} of the log is missing`);
-  const events = await raw.readStored(found.after, hashes.length);
-  const leaves = hashes.map((hash, at) => {
-    const [event, orgSeq = -1] = [events[at], found.orgSeqs[at]];
-    if (event === undefined || leafOf(event, orgSeq)?.equals(hash) !== true)
-      throw new DamagedLog(event?.position ?? found.after, 'it is not the event that was notarized');
-    return { index: start + at, orgSeq, hash, event };
-  });
-  return { start, after: found.after, leaves };
+  const leaves = await entriesIn(deps, n, width);
+  if (leaves.length < width) throw new Error(`the tile ${n} of the log is missing`);
+  return { start, leaves };
 };
 
 /** How many events the log has up to a position. */
@@ -136,38 +120,13 @@ const proofsOf = async (tiles: LogTiles, { start, leaves }: ExportedTile, size: 
 /** After this many events other work has a turn. */
 const checkedPerTurn = 64;
 
-/** The event before another one in its stream. */
-interface Before {
-  readonly hash: string;
-  /** Whether it was not checked by this export; null if it may have been, long ago. */
-  readonly isOutside: boolean | null;
-}
-
-/**
- * Checks events against the ones before them in their streams, which it returns: null before the first.
- * Throws DamagedLog.
- */
-const chainChecker = ({ raw, rememberedStreams = 50_000 }: Pick<ExportDeps, 'raw' | 'rememberedStreams'>) => {
-  const heads = new LazyLru<StreamName, { readonly revision: number; readonly hash: string }>(
-    rememberedStreams,
-  );
-  const beforeOf = async ({ stream, revision, position }: StoredEvent): Promise<Before | null> => {
-    if (revision === 0) return null;
-    const known = heads.get(stream);
-    if (known?.revision === revision - 1) return { hash: known.hash, isOutside: false };
-    const [before] = await raw.readStoredStream(stream, revision - 1, 1);
-    if (before?.revision !== revision - 1)
-      throw new DamagedLog(position, `${stream} has no revision ${revision - 1} before it`);
-    const isNew = known === undefined && heads.size < rememberedStreams;
-    return { hash: metadataOf(before).hash, isOutside: isNew || null };
-  };
+/** Checks events as `chainChecker` does, and returns what is before them in their streams. */
+const eventsChecker = ({ raw, rememberedStreams }: Pick<ExportDeps, 'raw' | 'rememberedStreams'>) => {
+  const check = chainChecker(raw, false, rememberedStreams);
   let count = 0;
-  return async (event: StoredEvent): Promise<Before | null> => {
+  return async (event: StoredEvent) => {
     if (++count % checkedPerTurn === 0) await turnAlone();
-    const before = await beforeOf(event);
-    const checked = checkedEvent(before?.hash ?? null, event);
-    heads.set(event.stream, { revision: event.revision, hash: checked.hash });
-    return before;
+    return (await check(event)).before;
   };
 };
 
@@ -199,7 +158,7 @@ const personalIn = ({ keys, raw }: Pick<ExportDeps, 'keys' | 'raw'>, options: Ex
 /** Makes lines of events when they are asked for: the exact texts that are stored. */
 const lineMaker = (deps: Pick<ExportDeps, 'keys' | 'raw'>, options: ExportOptions) => {
   const personalOf = personalIn(deps, options);
-  return async (leaf: ExportedLeaf & Standing): Promise<Part> => {
+  return async (leaf: Entry & Standing): Promise<Part> => {
     const { index, orgSeq, event, proof, previous, before } = leaf;
     if (leaf.isAlone === true)
       return { line: JSON.stringify({ leaf: leaf.hash.toString('base64') }), event: null };
@@ -227,7 +186,7 @@ async function* leavesOfStream(
   deps: ExportDeps,
   stream: StreamName,
   size: number,
-): AsyncGenerator<{ readonly tile: ExportedTile; readonly leaf: ExportedLeaf }> {
+): AsyncGenerator<{ readonly tile: ExportedTile; readonly leaf: Entry }> {
   const events = await deps.store.readStream(stream, 0);
   const [first] = events;
   if (first === undefined) return;
@@ -237,7 +196,7 @@ async function* leavesOfStream(
   let tile: ExportedTile | null = null;
   for (const { id, position } of events) {
     if (position !== null) n = await deps.tiles.tileOf(position);
-    for (let leaf: ExportedLeaf | undefined; leaf === undefined && n * tileWidth < size;) {
+    for (let leaf: Entry | undefined; leaf === undefined && n * tileWidth < size;) {
       if (tile?.start !== n * tileWidth) tile = await readTile(deps, n, size);
       leaf = tile.leaves.find(({ event }) => event.stream === stream && event.id === id);
       if (leaf !== undefined) yield { tile, leaf };
@@ -254,8 +213,8 @@ async function* cardParts(
   stream: StreamName,
   size: number,
 ): AsyncGenerator<Part> {
-  const [check, lineOf] = [chainChecker(deps), lineMaker(deps, options)];
-  const shown: (ExportedLeaf & Standing)[] = [];
+  const [check, lineOf] = [eventsChecker(deps), lineMaker(deps, options)];
+  const shown: (Entry & Standing)[] = [];
   let last: ExportedTile | null = null;
   let proofOf: ProofOf = async () => [];
   for await (const { tile, leaf } of leavesOfStream(deps, stream, size)) {
@@ -272,13 +231,13 @@ async function* organizationParts(
   org: OrganizationId,
   size: number,
 ): AsyncGenerator<Part> {
-  const [check, lineOf] = [chainChecker(deps), lineMaker(deps, options)];
+  const [check, lineOf] = [eventsChecker(deps), lineMaker(deps, options)];
   for (let n = 0; n * tileWidth < size; n += 1) {
     const tile = await readTile(deps, n, size);
     const own = tile.leaves.filter(({ event }) => metadataOf(event).org === org);
     if (own.length === 0) continue;
     const proofOf = await proofsOf(deps.tiles, tile, size);
-    const shown: (ExportedLeaf & Standing)[] = [];
+    const shown: (Entry & Standing)[] = [];
     for (const leaf of own) {
       await check(leaf.event);
       shown.push({ ...leaf, proof: base64(await proofOf(leaf.index)) });
@@ -291,7 +250,7 @@ async function* organizationParts(
 const isBefore = async (
   deps: ExportDeps,
   { stream, revision }: StoredEvent,
-  first: ExportedLeaf,
+  first: Entry,
 ): Promise<boolean> => {
   const [before] = await deps.raw.readStoredStream(stream, revision - 1, 1);
   const position = before?.position ?? null;
@@ -306,7 +265,7 @@ const isBefore = async (
 const eventBefore = async (
   deps: ExportDeps,
   org: OrganizationId,
-  { index, orgSeq, event: { position } }: ExportedLeaf,
+  { index, orgSeq, event: { position } }: Entry,
   size: number,
 ): Promise<object | null> => {
   if (orgSeq === 0) return null;
@@ -330,12 +289,12 @@ async function* periodParts(
   org: OrganizationId | null,
   { from, size }: { readonly from: number; readonly size: number },
 ): AsyncGenerator<Part> {
-  const [check, lineOf] = [chainChecker(deps), lineMaker(deps, options)];
-  let first: ExportedLeaf | null = null;
+  const [check, lineOf] = [eventsChecker(deps), lineMaker(deps, options)];
+  let first: Entry | null = null;
   let isFirst = true;
   for (let n = Math.floor(from / tileWidth); n * tileWidth < size; n += 1) {
     const { leaves } = await readTile(deps, n, size);
-    const shown: (ExportedLeaf & Standing)[] = [];
+    const shown: (Entry & Standing)[] = [];
     for (const leaf of leaves) {
       if (leaf.index < from) continue;
       first ??= leaf;

@@ -1,5 +1,5 @@
 import type { StreamName } from '../../domain/ids.js';
-import { leafHash, tileWidth } from '../../domain/merkle.js';
+import { leafHash, tileWidth, type Hash } from '../../domain/merkle.js';
 import type { EventStore } from '../ports/event-store.js';
 import { entryOf } from './checked-leaves.js';
 import { DamagedLog, logDamaged } from './damaged-log.js';
@@ -12,32 +12,44 @@ export interface NotarizedLog {
   readonly store: Pick<EventStore, 'positionBefore'>;
 }
 
-/** An event of the log, and the entry that its leaf is the hash of. */
+/** An event of the log, and its leaf: the hash of its entry. */
 export interface Entry {
   readonly event: StoredEvent;
   readonly index: number;
+  readonly orgSeq: number;
   readonly entry: Buffer;
+  readonly hash: Hash;
 }
 
+export const notNotarized = 'it is not the event that was notarized';
+
 /**
- * The events of a tile, made from the log. Refuses with `log_damaged` if one of them is not the event that
- * was notarized.
+ * The first events of a tile, made from the log; fewer if the tile has fewer. Throws DamagedLog if one of
+ * them is not the event that was notarized.
  */
-const entriesOf = async ({ tiles, raw }: NotarizedLog, n: number): Promise<readonly Entry[]> => {
+export const entriesIn = async (
+  { tiles, raw }: Pick<NotarizedLog, 'tiles' | 'raw'>,
+  n: number,
+  width: number,
+): Promise<readonly Entry[]> => {
   const tile = await tiles.leaves(n);
-  if (tile === null) return [];
-  const { after, hashes, orgSeqs } = tile;
-  const events = await raw.readStored(after, hashes.length).catch((error: unknown) => {
-    throw error instanceof DamagedLog ? logDamaged(error.position) : error;
-  });
+  const hashes = tile?.hashes.slice(0, width) ?? [];
+  if (tile === null || hashes.length === 0) return [];
+  const events = await raw.readStored(tile.after, hashes.length);
   return hashes.map((hash, at) => {
-    const event = events[at];
-    const entry = event === undefined ? null : entryOf(event, orgSeqs[at] ?? 0);
+    const [event, orgSeq = 0] = [events[at], tile.orgSeqs[at]];
+    const entry = event === undefined ? null : entryOf(event, orgSeq);
     if (event === undefined || entry === null || !leafHash(entry).equals(hash))
-      throw logDamaged(event?.position ?? null);
-    return { event, index: n * tileWidth + at, entry };
+      throw new DamagedLog(event?.position ?? tile.after, notNotarized);
+    return { event, index: n * tileWidth + at, orgSeq, entry, hash };
   });
 };
+
+/** All events of a tile. Refuses with `log_damaged` if one of them is not the event that was notarized. */
+const entriesOf = (log: NotarizedLog, n: number): Promise<readonly Entry[]> =>
+  entriesIn(log, n, tileWidth).catch((error: unknown) => {
+    throw error instanceof DamagedLog ? logDamaged(error.position) : error;
+  });
 
 /** The first entries of a tile, each after its length in two bytes: c2sp.org/tlog-tiles. */
 export const entryBundle = async (log: NotarizedLog, n: number, width: number): Promise<Buffer> =>

@@ -5,15 +5,15 @@ import { originOf } from '../../domain/signed-note.js';
 import { eventChecker, leavesOf, orgOf, type CheckEvents, type CheckedEvent } from './checked-leaves.js';
 import { DamagedLog } from './damaged-log.js';
 import { assertLastHead, ifRestored, isPrefix } from './last-head.js';
+import { notNotarized } from './log-entries.js';
 import { frontierAt, MissingTiles } from './log-proofs.js';
 import {
   assertRoot,
   batchSize,
   endAt,
-  eventsIn,
   knownHeads,
+  lastEntriesOf,
   leavesFrom,
-  notNotarized,
   readBack,
   Scrub,
   signedSize,
@@ -330,7 +330,7 @@ class Notary {
 
   /** A scrub of all that was checked so far; null if another notary has just added to it. */
   async beginScrub(): Promise<Scrub | null> {
-    const scrub = await Scrub.begin(this.deps);
+    const scrub = await Scrub.begin(this.deps, true);
     return scrub.size === this.size ? scrub : null;
   }
 
@@ -372,16 +372,17 @@ class Notary {
   async #lookBack(): Promise<void> {
     const { tiles } = this.deps;
     const { counts, before: known } = this.#seen;
-    const { start, events, hashes, orgSeqs } = await eventsIn(this.deps, known.size);
-    const before = await frontierAt(tiles, start);
+    const entries = await lastEntriesOf(this.deps, known.size);
+    const before = await frontierAt(tiles, known.size - entries.length);
+    const hashes = entries.map(({ hash }) => hash);
     if (!rootOf(grow(before, hashes).frontier).equals(rootOf(known)))
       throw new DamagedLog(
         (await tiles.tree()).position,
         `the tiles of the first ${known.size} events do not give their root`,
       );
-    for (const [at, event] of [...events.entries()].toReversed()) {
+    for (const { event, orgSeq } of entries.toReversed()) {
       const org = orgOf(event);
-      if (!counts.has(org)) counts.set(org, (orgSeqs[at] ?? 0) + 1);
+      if (!counts.has(org)) counts.set(org, orgSeq + 1);
     }
     this.#seen.before = before;
   }

@@ -30,41 +30,14 @@ const beginning = async ({ store, clock }: PublishEventsDeps, signal: AbortSigna
   position: await store.positionBefore({ time: clock.now() - publishedAgain }, signal),
 });
 
-/** A crash repeats all events published since the last save. */
+/** Each save is a request to the database. A crash repeats all events published since the last one. */
 const saveInterval: Milliseconds = 200;
 
-/** How far publishing has come, saved now and then: each save is a request to the database. */
-class PublishProgress {
-  #handled: LoggedEvent | null = null;
-  #saved: LoggedEvent | null = null;
-  #failure: Error | null = null;
-
-  constructor(private readonly checkpoints: Checkpoints) {}
-
-  /** Throws why it could not be saved: nothing runs far ahead of the checkpoint. */
-  moveTo(event: LoggedEvent): void {
-    if (this.#failure !== null) throw this.#failure;
-    this.#handled = event;
-  }
-
-  async save(): Promise<void> {
-    const event = this.#handled;
-    if (event === null || event === this.#saved) return;
-    await this.checkpoints.save(checkpointName, {
-      position: event.position,
-      event: markOf(event),
-      state: null,
-    });
-    this.#saved = event;
-    this.#failure = null;
-  }
-
-  /** Saves until the signal aborts. */
-  async keep({ clock }: Pick<PublishEventsDeps, 'clock'>, signal: AbortSignal): Promise<void> {
-    const onError = (error: unknown): void =>
-      void (this.#failure = error instanceof Error ? error : new Error(String(error)));
-    await untilAborted({ clock, signal, pause: saveInterval, onError }, () => this.save());
-  }
+/** The last event that was published, the one in the checkpoint, and why it could not be saved. */
+interface Progress {
+  handled: LoggedEvent | null;
+  saved: LoggedEvent | null;
+  failure: Error | null;
 }
 
 /**
@@ -93,19 +66,29 @@ export const publishEvents = async (
     if (refused > 0) await clock.sleep(Math.min(pause * 2 ** refused, maxPause), signal);
     const saved = (await checkpoints.load(checkpointName)) ?? (await beginning(deps, signal));
     await assertSameLog(store, 'The public event stream', saved);
-    const progress = new PublishProgress(checkpoints);
+    const progress: Progress = { handled: null, saved: null, failure: null };
+    const save = async (): Promise<void> => {
+      const event = progress.handled;
+      if (event === null || event === progress.saved) return;
+      const { position } = event;
+      await checkpoints.save(checkpointName, { position, event: markOf(event), state: null });
+      Object.assign(progress, { saved: event, failure: null });
+    };
+    const onError = (error: unknown): void =>
+      void (progress.failure = error instanceof Error ? error : new Error(String(error)));
     const over = new AbortController();
-    const keeping = progress.keep(deps, over.signal);
+    const saving = untilAborted({ clock, signal: over.signal, pause: saveInterval, onError }, save);
     try {
       for await (const batch of store.follow(saved.position, { signal, batch: batchSize })) {
         await publish(batch);
-        const last = batch.at(-1);
-        if (last !== undefined) progress.moveTo(last);
+        // Nothing runs far ahead of the checkpoint.
+        if (progress.failure !== null) throw progress.failure;
+        progress.handled = batch.at(-1) ?? progress.handled;
       }
     } finally {
       over.abort();
-      await keeping;
-      await progress.save();
+      await saving;
+      await save();
     }
   });
 };

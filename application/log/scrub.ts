@@ -1,10 +1,10 @@
-import { insteadOf } from '../../domain/errors.js';
 import type { EventMacs } from '../../domain/event-mac.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { emptyFrontier, grow, hashesIn, rootOf, tileWidth, type Frontier } from '../../domain/merkle.js';
 import { eventChecker, leafOf, leavesOf, type CheckEvents } from './checked-leaves.js';
 import { DamagedLog } from './damaged-log.js';
 import { ifRestored } from './last-head.js';
+import { entriesIn, notNotarized, type Entry } from './log-entries.js';
 import { frontierAt, MissingTiles } from './log-proofs.js';
 import type { LeafTile, LogTiles, LogTree } from '../ports/log-tiles.js';
 import type { RawLog, StoredEvent } from '../ports/raw-log.js';
@@ -22,7 +22,6 @@ export interface ReadingBack {
 }
 
 export const batchSize = 500;
-export const notNotarized = 'it is not the event that was notarized';
 
 /** Every head of the tree that is kept, here or elsewhere, the smallest size first. */
 export const knownHeads = async (deps: ReadingBack): Promise<readonly KnownHead[]> => {
@@ -52,28 +51,26 @@ export const assertRoot = async (
 };
 
 /**
- * Of the first `size` events of the tree, those in its last tile, and their leaves. If an event is not that
- * of its leaf, the whole log is read back, to name the first wrong one. Throws DamagedLog and MissingTiles.
+ * Of the first `size` events of the tree, those in its last tile. If an event is not that of its leaf, the
+ * whole log is read back, to name the first wrong one. Throws DamagedLog and MissingTiles.
  */
-export const eventsIn = async (deps: ReadingBack, size: number) => {
-  const { tiles, log } = deps;
+export const lastEntriesOf = async (deps: ReadingBack, size: number): Promise<readonly Entry[]> => {
+  const { tiles, log: raw } = deps;
   const n = Math.floor((size - 1) / tileWidth);
-  const start = n * tileWidth;
-  const count = size - start;
-  const tile = await tiles.leaves(n);
-  if (tile === null || tile.hashes.length < count)
+  const count = size - n * tileWidth;
+  const entries = await entriesIn({ tiles, raw }, n, count).catch(async (error: unknown) => {
+    if (!(error instanceof DamagedLog)) throw error;
+    await readBack(deps);
+    throw new DamagedLog(error.position, `the tiles do not say where the first ${size} events end`);
+  });
+  if (entries.length < count)
     throw new MissingTiles(`the tile ${n} of the log's leaves is missing, or is too short`);
-  const { after } = tile;
-  const events = await log.readStored(after, count).catch(insteadOf(DamagedLog, []));
-  if (events.length === count && wrongAmong(events, tile) === -1)
-    return { start, events, hashes: tile.hashes.slice(0, count), orgSeqs: tile.orgSeqs };
-  await readBack(deps);
-  throw new DamagedLog(after, `the tiles do not say where the first ${size} events end`);
+  return entries;
 };
 
 /** The position of the last of the first `size` events of the tree. Throws DamagedLog and MissingTiles. */
 export const endAt = async (deps: ReadingBack, size: number): Promise<bigint> =>
-  (size === 0 ? null : (await eventsIn(deps, size)).events.at(-1))?.position ?? 0n;
+  (size === 0 ? null : (await lastEntriesOf(deps, size)).at(-1))?.event.position ?? 0n;
 
 /** The leaves of the tree from an index on. Fewer if they are not there. */
 export const leavesFrom = async (
@@ -94,19 +91,9 @@ export const leavesFrom = async (
   };
 };
 
-/** The index of the first of these events that differs from its leaf; -1 if none does. */
-const wrongAmong = (
-  events: readonly StoredEvent[],
-  { hashes, orgSeqs }: Pick<LeafTile, 'hashes' | 'orgSeqs'>,
-): number =>
-  events.findIndex((event, at) => {
-    const leaf = hashes[at];
-    return leaf === undefined || leafOf(event, orgSeqs[at] ?? 0)?.equals(leaf) !== true;
-  });
-
 /** Throws DamagedLog with the first event that is not as it was notarized, and MissingTiles. */
 export const readBack = async (deps: ReadingBack): Promise<void> => {
-  const scrub = await Scrub.ofUnproven(deps);
+  const scrub = await Scrub.begin(deps, false);
   while (!(await scrub.step()));
 };
 
@@ -137,22 +124,20 @@ export class Scrub {
     this.#check = eventChecker(deps.log, deps.macs);
   }
 
-  /** Throws DamagedLog if the tree has not come as far as a head that is known. */
-  static async begin(deps: ReadingBack): Promise<Scrub> {
+  /**
+   * `isProven`: the tree is not being rebuilt. Throws DamagedLog if such a one has not come as far as a head
+   * that is known.
+   */
+  static async begin(deps: ReadingBack, isProven: boolean): Promise<Scrub> {
     const known = await knownHeads(deps);
     const tree = await deps.tiles.tree();
     const longest = known.at(-1)?.size ?? 0;
-    if (longest > tree.size)
+    if (isProven && longest > tree.size)
       throw new DamagedLog(
         tree.position,
         `the tree holds ${tree.size} events; a head of ${longest} was signed ${ifRestored}`,
       );
     return new Scrub(deps, tree, known, await signedSize(deps));
-  }
-
-  /** For a tree that is being rebuilt: it is compared as far as it is. */
-  static async ofUnproven(deps: ReadingBack): Promise<Scrub> {
-    return new Scrub(deps, await deps.tiles.tree(), await knownHeads(deps), await signedSize(deps));
   }
 
   get size(): number {
@@ -211,7 +196,11 @@ export class Scrub {
 
   /** The position of the first of these events that differs from its leaf. */
   async #firstWrong(events: readonly StoredEvent[]): Promise<bigint | null> {
-    const leaves = await leavesFrom(this.deps.tiles, this.#frontier.size, events.length);
-    return events[wrongAmong(events, leaves)]?.position ?? null;
+    const { hashes, orgSeqs } = await leavesFrom(this.deps.tiles, this.#frontier.size, events.length);
+    const wrong = events.find((event, at) => {
+      const leaf = hashes[at];
+      return leaf === undefined || leafOf(event, orgSeqs[at] ?? 0)?.equals(leaf) !== true;
+    });
+    return wrong?.position ?? null;
   }
 }

@@ -1,4 +1,4 @@
-import { audit, auditIdOf, giveUpKeys as recordLoss } from '../../domain/audit.js';
+import { audit, auditIdOf } from '../../domain/audit.js';
 import { newCommand, execute, type Initiator, type WriteDeps } from '../writing/execute.js';
 import {
   givenUp,
@@ -43,23 +43,19 @@ export const giveUpKeys = async (
 ): Promise<UnreadableEvents> => {
   const { keys, store: log, masters, entropy } = deps;
   const missing = await missingBlocks({ ...deps, log, store: keys });
-  const lost = await lostBlocks(deps);
-  const gone = new Set([...missing, ...lost.map(({ number }) => number)]);
+  const unopened = await lostBlocks(deps);
+  const gone = new Set([...missing, ...unopened.map(({ number }) => number)]);
   const found = await countSealedIn(log, gone);
   const { newest } = found;
   if (newest !== null)
-    for (const [org, events] of found.byOrganization)
-      await execute(
-        deps,
-        audit,
-        auditIdOf(org),
-        newCommand(deps, initiator, org),
-        recordLoss({ events, newest, blocks: gone.size, by }),
-      );
+    for (const [org, events] of found.byOrganization) {
+      const lost = { type: 'KeysLost' as const, data: { events, newest, blocks: gone.size, by } };
+      await execute(deps, audit, auditIdOf(org), newCommand(deps, initiator, org), () => [lost]);
+    }
   const added: NumberedBlock[] = [...missing].map((number) => ({ number, ...empty }));
   if ((await keys.load([0])).length === 0) added.push({ number: 0, ...newBlock(masters, entropy, 0) });
   if (added.length > 0) await keys.add(added);
-  for (const { number, version } of lost) {
+  for (const { number, version } of unopened) {
     const block = number === 0 ? newBlock(masters, entropy, 0) : empty;
     await keys.replace({ number, version, ...block });
   }

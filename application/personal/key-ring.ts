@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { LazyLru } from '../memory/lazy-lru.js';
 import { FinalError, messageOf } from '../../domain/errors.js';
 import type { Milliseconds, Uuid } from '../../domain/ids.js';
-import type { MasterKey, MasterKeys } from '../../domain/webhook-signing.js';
+import type { MasterKeys } from '../../domain/webhook-signing.js';
 import { decrypt, encrypt, ivBytes } from './encryption.js';
 import {
   givenUp,
@@ -139,11 +139,16 @@ export class WrongPersonalKey extends FinalError {
 /** Binds a block to its number, so that no other block can take its place. */
 const ownerOf = (number: number): string => `personal-keys/${number}`;
 
-const wrap = ({ id, key }: MasterKey, iv: Buffer, number: number, keys: Buffer): WrappedBlock => ({
-  wrappedBy: id,
-  iv,
-  sealed: encrypt(key, iv, ownerOf(number), keys),
-});
+/** Encrypts a block with the newest key. */
+const wrap = (
+  [{ id, key }]: MasterKeys,
+  entropy: Pick<Entropy, 'bytes'>,
+  number: number,
+  keys: Buffer,
+): WrappedBlock => {
+  const iv = entropy.bytes(ivBytes);
+  return { wrappedBy: id, iv, sealed: encrypt(key, iv, ownerOf(number), keys) };
+};
 
 /** Null if the block differs from the one stored under its number, or was given up. */
 const unwrap = (masters: MasterKeys, { number, wrappedBy, iv, sealed }: StoredBlock): Buffer | null => {
@@ -158,14 +163,8 @@ const unwrap = (masters: MasterKeys, { number, wrappedBy, iv, sealed }: StoredBl
 const placeOf = (id: string): { readonly block: number; readonly slot: number } | null => {
   const dot = id.indexOf('.');
   const [block, slot] = [Number(id.slice(0, dot)), Number(id.slice(dot + 1))];
-  const isPlace =
-    dot > 0 &&
-    Number.isSafeInteger(block) &&
-    block > 0 &&
-    Number.isInteger(slot) &&
-    slot >= 0 &&
-    slot < keysInBlock;
-  return isPlace ? { block, slot } : null;
+  const isBlock = dot > 0 && Number.isSafeInteger(block) && block > 0;
+  return isBlock && Number.isInteger(slot) && slot >= 0 && slot < keysInBlock ? { block, slot } : null;
 };
 
 /** A block of keys that no other block has. */
@@ -173,7 +172,7 @@ export const newBlock = (
   masters: MasterKeys,
   entropy: Pick<Entropy, 'bytes'>,
   number: number,
-): WrappedBlock => wrap(masters[0], entropy.bytes(ivBytes), number, entropy.bytes(blockBytes));
+): WrappedBlock => wrap(masters, entropy, number, entropy.bytes(blockBytes));
 
 /** Whether the keys of a block are lost: the block was changed, or its master key is gone. */
 export const isLost = (masters: MasterKeys, block: StoredBlock): boolean =>
@@ -242,12 +241,7 @@ export const keyRing = (options: KeyRingOptions): KeyRing => {
       number: numbers.readUIntBE(at * numberBytes, numberBytes),
       keys: entropy.bytes(blockBytes),
     }));
-    await store.add(
-      made.map(({ number, keys }) => ({
-        number,
-        ...wrap(masters[0], entropy.bytes(ivBytes), number, keys),
-      })),
-    );
+    await store.add(made.map(({ number, keys }) => ({ number, ...wrap(masters, entropy, number, keys) })));
     for (const { number, keys } of made) {
       keep(number, keys);
       for (let slot = 0; slot < keysInBlock; slot += 1)
@@ -324,8 +318,7 @@ export const keyRing = (options: KeyRingOptions): KeyRing => {
       if (block === undefined || keys === null) return;
       for (const slot of slots) slotIn(keys, slot).fill(0);
       const { version } = block;
-      const zeroed = { number, version, ...wrap(masters[0], entropy.bytes(ivBytes), number, keys) };
-      if (!(await store.replace(zeroed))) continue;
+      if (!(await store.replace({ number, version, ...wrap(masters, entropy, number, keys) }))) continue;
       keep(number, keys);
       return;
     }
@@ -421,8 +414,7 @@ export const rotateKeys = async (
       const keys = unwrap(masters, block);
       if (keys === null) return 'unreadable';
       const { number, version } = block;
-      const wrapped = wrap(newest, entropy.bytes(ivBytes), number, keys);
-      if (await store.replace({ number, version, ...wrapped })) return 'wrapped';
+      if (await store.replace({ number, version, ...wrap(masters, entropy, number, keys) })) return 'wrapped';
       [block] = await store.load([number]);
     }
     return null;
