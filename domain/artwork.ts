@@ -56,10 +56,7 @@ export const dotsPerInch = ({ width, height }: Size, fit: Fit): number => {
 export const count = (value: number): string => value.toLocaleString('en-US');
 
 /** The fault that a picture will show in print; null if it prints well. */
-export const printFault = (
-  size: Size,
-  fit: Fit,
-): { readonly isRefused: boolean; readonly text: string } | null => {
+export const printFault = (size: Size, fit: Fit) => {
   const found = dotsPerInch(size, fit);
   if (found >= printedAt) return null;
   const text = `${count(size.width)} × ${count(size.height)} dots are ${found} per inch on this card; ${printedAt} print well, under ${leastPrinted} is refused.`;

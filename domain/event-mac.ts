@@ -18,15 +18,7 @@ export class MissingEventKey extends FinalError {
  * The MACs that events carry beside their hashes: only a process with EVENT_KEY_FILE can have made them.
  * (docs/audit.md#macs)
  */
-export interface EventMacs {
-  /** `{id of the key}:{base64url of HMAC-SHA-256}` over the hash of an event, with the newest key. */
-  readonly sign: (hash: string) => string;
-  /**
-   * Whether the MAC is that of the hash; null if there is no key with the id that it names. `isNew`: nothing
-   * was signed that covers the event, so a retired key does not count.
-   */
-  readonly verifies: (hash: string, mac: string, isNew: boolean) => boolean | null;
-}
+export type EventMacs = ReturnType<typeof eventMacs>;
 
 /** The id of the key that a MAC was made with. */
 export const macKeyId = (mac: string): string => mac.slice(0, Math.max(0, mac.indexOf(':')));
@@ -60,15 +52,20 @@ const macWith = (master: Buffer): ((hash: string) => string) => {
 };
 
 /** `keys`: of EVENT_KEY_FILE, the newest first. */
-export const eventMacs = (keys: MasterKeys): EventMacs => {
+export const eventMacs = (keys: MasterKeys) => {
   const derived = new Map(
     keys.map(({ id, key, isRetired = false }) => [id, { macOf: macWith(key), isRetired }]),
   );
   const [newest] = keys;
   const newestMac = macWith(newest.key);
   return {
-    sign: (hash) => `${newest.id}:${newestMac(hash)}`,
-    verifies: (hash, mac, isNew) => {
+    /** `{id of the key}:{base64url of HMAC-SHA-256}` over the hash of an event, with the newest key. */
+    sign: (hash: string): string => `${newest.id}:${newestMac(hash)}`,
+    /**
+     * Whether the MAC is that of the hash; null if there is no key with the id that it names. `isNew`:
+     * nothing was signed that covers the event, so a retired key does not count.
+     */
+    verifies: (hash: string, mac: string, isNew: boolean): boolean | null => {
       const id = macKeyId(mac);
       const known = derived.get(id);
       if (known === undefined) return null;

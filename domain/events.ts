@@ -29,6 +29,14 @@ export interface DomainEvent {
   readonly data: object;
 }
 
+/** The types of events that erase the personal data of the events before them in their stream. */
+export const erasures: ReadonlySet<string> = new Set([
+  'CardErased',
+  'ContactErased',
+  'ContactDeleted',
+  'DoNotMailRemoved',
+]);
+
 /**
  * The cause of an event: an API key or a hook (with its id), a person who is signed in (with the id of the
  * account), the operator, or the service itself.

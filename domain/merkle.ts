@@ -63,16 +63,11 @@ export const rootOver = (roots: readonly Hash[]): Hash =>
 
 export const rootOf = ({ roots }: Frontier): Hash => rootOver(roots);
 
-/** The growth of a tree by new leaves: the tree afterwards, and per tile level the new hashes. */
-interface Growth {
-  readonly frontier: Frontier;
-  readonly levels: readonly { readonly from: number; readonly hashes: readonly Hash[] }[];
-}
-
 /** How many hashes a tile level has in a tree of a size. */
 export const hashesAt = (level: number, size: number): number => Math.floor(size / tileWidth ** level);
 
-export const grow = ({ size, roots }: Frontier, leaves: readonly Hash[]): Growth => {
+/** The growth of a tree by new leaves: the tree afterwards, and per tile level the new hashes. */
+export const grow = ({ size, roots }: Frontier, leaves: readonly Hash[]) => {
   const end = size + leaves.length;
   const stack = [...roots];
   const levels: { from: number; hashes: Hash[] }[] = [];
@@ -90,22 +85,8 @@ export const grow = ({ size, roots }: Frontier, leaves: readonly Hash[]): Growth
     }
     stack.push(node);
   });
-  return { frontier: { size: end, roots: stack }, levels };
-};
-
-/** The largest power of two that is smaller than a number from 2 on. */
-const splitOf = (count: number): number => {
-  let split = 1;
-  while (split * 2 < count) split *= 2;
-  return split;
-};
-
-const halvesOf = ({ start, end }: Leaves): readonly [Leaves, Leaves] => {
-  const middle = start + splitOf(end - start);
-  return [
-    { start, end: middle },
-    { start: middle, end },
-  ];
+  const frontier: Frontier = { size: end, roots: stack };
+  return { frontier, levels };
 };
 
 /** The halves that are passed by on the way down to a leaf, until `isThere`, and the leaves that are left. */
@@ -113,8 +94,14 @@ const descend = (size: number, index: number, isThere: (within: Leaves) => boole
   const path: Leaves[] = [];
   let within: Leaves = { start: 0, end: size };
   while (!isThere(within)) {
-    const [left, right] = halvesOf(within);
-    const isLeft = index < left.end;
+    const { start, end } = within;
+    // The left part is the largest power of two that is not all.
+    const middle = start + 2 ** ((end - start - 1).toString(2).length - 1);
+    const [left, right] = [
+      { start, end: middle },
+      { start: middle, end },
+    ];
+    const isLeft = index < middle;
     path.unshift(isLeft ? right : left);
     within = isLeft ? left : right;
   }

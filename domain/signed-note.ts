@@ -44,11 +44,6 @@ export interface VerifiedSignature {
   readonly time: number | null;
 }
 
-/** A note whose signatures of known keys are right; there is at least one. */
-export interface OpenedNote extends Note {
-  readonly verified: readonly VerifiedSignature[];
-}
-
 export class MalformedKey extends NamedError {}
 
 /** A key of an algorithm that is not known here; c2sp.org/signed-note has others. */
@@ -72,11 +67,10 @@ export const fromBase64 = (text: string): Buffer | null => {
 
 export const isKeyName = (name: string): boolean => name !== '' && !/[\s\u0085+]/u.test(name);
 
-const idOf = (name: string, kind: SignatureKind, publicKey: Buffer): string =>
-  hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), Buffer.of(typeOf(kind)), publicKey]), 'hex').slice(
-    0,
-    8,
-  );
+const idOf = (name: string, kind: SignatureKind, publicKey: Buffer): string => {
+  const named = Buffer.concat([Buffer.from(`${name}\n`), Buffer.of(typeOf(kind)), publicKey]);
+  return hash('sha256', named, 'hex').slice(0, 8);
+};
 
 // A key in DER is a fixed head and its 32 bytes.
 const publicHead = Buffer.from('302a300506032b6570032100', 'hex');
@@ -110,14 +104,7 @@ const signerHead = 'PRIVATE+KEY+';
 export const signerText = ({ name, id, kind, seed }: NoteSigner): string =>
   `${signerHead}${name}+${id}+${encoded(kind, seed)}`;
 
-interface KeyParts {
-  readonly name: string;
-  readonly id: string;
-  readonly kind: SignatureKind;
-  readonly bytes: Buffer;
-}
-
-const keyParts = (text: string): KeyParts => {
+const keyParts = (text: string) => {
   const [, name = '', id = '', base64 = ''] = /^([^+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/.exec(text) ?? [];
   const bytes = fromBase64(base64);
   if (!isKeyName(name) || bytes === null)
@@ -202,10 +189,10 @@ const verifiedBy = (key: NoteKey, text: string, bytes: Buffer): VerifiedSignatur
 };
 
 /**
- * Parses a note and checks it with the known keys; signatures of others are not looked at. Throws
- * UntrustedNote if it has none of a known key, or if one of them is wrong.
+ * Parses a note and checks it with the known keys; signatures of others are not looked at. `verified`: those
+ * of known keys, at least one. Throws UntrustedNote if there is none, or if one of them is wrong.
  */
-export const openNote = (note: string, keys: readonly NoteKey[]): OpenedNote => {
+export const openNote = (note: string, keys: readonly NoteKey[]) => {
   const { text, signatures } = parseNote(note);
   const verified: VerifiedSignature[] = [];
   for (const { name, id, bytes } of signatures) {

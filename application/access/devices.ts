@@ -7,23 +7,20 @@ import type { Credential } from './credentials.js';
 export type Device = Pick<Credential, 'account' | 'epoch'>;
 
 /** Tokens that browsers keep to show that they have signed in before: only the service can make them. */
-export interface Devices {
-  sign(device: Device): string;
-  /** Null if it was not signed here. */
-  read(signed: string): Device | null;
-}
+export type Devices = ReturnType<typeof devicesWith>;
 
 const form = /^([0-9a-f-]{36})\.([0-9a-f-]{36})\.([\w-]{43})$/;
 
 /** Signs with a key that is derived from the newest master key; signatures of older keys stay valid. */
-export const devicesWith = (masters: MasterKeys): Devices => {
+export const devicesWith = (masters: MasterKeys) => {
   const keys = masters.map(({ key }) => Buffer.from(hkdfSync('sha256', key, '', 'device cookie', 32)));
   const macs = (account: string, epoch: string): readonly Buffer[] =>
     keys.map((key) => createHmac('sha256', key).update(`${account}.${epoch}`).digest());
   return {
-    sign: ({ account, epoch }) =>
+    sign: ({ account, epoch }: Device): string =>
       `${account}.${epoch}.${macs(account, epoch)[0]?.toString('base64url') ?? ''}`,
-    read: (signed) => {
+    /** Null if it was not signed here. */
+    read: (signed: string): Device | null => {
       const [, account, epoch, mac] = form.exec(signed) ?? [];
       if (account === undefined || epoch === undefined || mac === undefined) return null;
       const shown = Buffer.from(mac, 'base64url');

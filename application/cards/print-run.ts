@@ -7,7 +7,7 @@ import type { LocalDate } from '../../domain/ids.js';
 import { whyHeld } from '../../domain/organization.js';
 import { addressLines } from '../../domain/recipient.js';
 import { cards, type CardDocument } from '../../projections/cards.js';
-import { DamagedStream } from '../log/chained.js';
+import { DamagedStream } from '../history/as-of.js';
 import { organizationOf } from '../organizations/administer.js';
 import { ArtworkUnavailable, type Artwork } from '../ports/artwork.js';
 import type { ReadModels } from '../ports/read-models.js';

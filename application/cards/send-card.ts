@@ -4,12 +4,11 @@ import { DomainError } from '../../domain/errors.js';
 import { parseEvent, type RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { organization } from '../../domain/organization.js';
-import { larger } from '../log/positions.js';
+import { larger, noStream } from '../ports/event-store.js';
 import { execute, positionOf, retry, OutcomeUnknown, RequestOverdue } from '../writing/execute.js';
 import type { Payments, PaymentResult } from '../money/payments.js';
 import { decideFor, type SeenOrganization } from '../organizations/organizations.js';
 import { suspended } from '../organizations/suspensions.js';
-import { noStream } from '../ports/event-store.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
 import type { Loaded } from '../writing/streams.js';
 import {

@@ -130,13 +130,6 @@ const waitingRow = (row: FileRow, readContact: ReadContact): WaitingRow => {
   return { line, externalId, contact: { ...contact, birthday, work_anniversary: workAnniversary } };
 };
 
-const tooManyRows = (): DomainError =>
-  new DomainError(
-    'invalid_body',
-    `The file has more than ${maxRows.toLocaleString('en-US')} rows. Import it in several parts, or by the command line.`,
-    'file',
-  );
-
 /**
  * Keeps the rows in parts, of which one is in memory. Returns the numbers of parts and rows. If it fails,
  * everything that was kept is removed.
@@ -161,7 +154,12 @@ const keepRows = async (
   };
   try {
     for await (const row of rows) {
-      if (count >= maxRows) throw tooManyRows();
+      if (count >= maxRows)
+        throw new DomainError(
+          'invalid_body',
+          `The file has more than ${maxRows.toLocaleString('en-US')} rows. Import it in several parts, or by the command line.`,
+          'file',
+        );
       const next = await sealRow(deps, upload, waitingRow(row, readContact));
       waiting.push(next);
       bytes += JSON.stringify(next).length;

@@ -4,7 +4,7 @@ import { refusalLine, type Refusal } from '../../domain/errors.js';
 import { givingWay } from '../timing/next-turn.js';
 import type { KeyRing } from '../personal/key-ring.js';
 import { openText, sealNext } from '../personal/personal.js';
-import type { FoundImportRecord, ImportRecords } from '../ports/records.js';
+import type { ImportRecords } from '../ports/records.js';
 import type { Clock, Entropy } from '../ports/system.js';
 
 export interface WaitingRowsDeps {
@@ -52,11 +52,12 @@ const Part = z.object({ rows: z.array(StoredRow) });
 const partId = (upload: string, part: number): string => `${upload} ${String(part).padStart(8, '0')}`;
 const rowId = (upload: string, line: number): Uuid => derivedUuid('row of an import', upload, line);
 
-const uploadIn = ({ id, data }: FoundImportRecord): Upload => ({ ...Upload.parse(data), id });
-
 /** The uploads whose rows wait, of all organizations. Throws ImportsUnavailable. */
 export const listUploads = async (deps: Pick<WaitingRowsDeps, 'importRecords'>): Promise<readonly Upload[]> =>
-  (await deps.importRecords.listOf('import-upload', uploadOwner)).map(uploadIn);
+  (await deps.importRecords.listOf('import-upload', uploadOwner)).map(({ id, data }) => ({
+    ...Upload.parse(data),
+    id,
+  }));
 
 /** Announces an upload before its first row: an erasure looks for its rows from then on. */
 export const addUpload = async (

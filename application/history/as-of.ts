@@ -1,15 +1,36 @@
 import { DomainError } from '../../domain/errors.js';
-import { erasures } from '../../domain/erasures.js';
-import type { RecordedEvent } from '../../domain/events.js';
+import { erasures, type RecordedEvent } from '../../domain/events.js';
 import { streamName, type Instant, type OrganizationId, type StreamName } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
-import { assertChained } from '../log/chained.js';
-import { erasedEvent } from '../personal/personal.js';
+import { erasedEvent, asStored } from '../personal/personal.js';
 import { streamPages, type EventStore } from '../ports/event-store.js';
+import { rawOf, verifies, whyDamaged } from '../log/hash-chain.js';
 import { pagesOf, type ReadModels } from '../ports/read-models.js';
 import { mapLimited } from '../timing/limit-concurrency.js';
 import { turnAlone } from '../timing/next-turn.js';
 import { foldDocument } from '../projecting/read-your-writes.js';
+
+/** A stream differs from what was recorded, so nothing of it is shown. */
+export class DamagedStream extends DomainError {
+  constructor({ stream, revision }: RecordedEvent, reason: string) {
+    super('log_damaged', `The event log is not as it was written: at ${stream}@${revision}, ${reason}.`);
+  }
+}
+
+/**
+ * Makes sure that events of one stream follow the one before them (null: none), each with the hash that its
+ * content gives. Throws DamagedStream.
+ */
+export const assertChained = (previous: RecordedEvent | null, events: readonly RecordedEvent[]): void => {
+  let before = previous;
+  for (const event of events) {
+    if (event.revision !== (before?.revision ?? -1) + 1)
+      throw new DamagedStream(event, `it follows revision ${before?.revision ?? -1}`);
+    const raw = rawOf(asStored(event));
+    if (!verifies(before?.metadata.hash ?? null, raw)) throw new DamagedStream(event, whyDamaged(raw));
+    before = event;
+  }
+};
 
 /**
  * A moment in the past, up to which streams are read. With a position: the events up to it. With a time: the

@@ -472,13 +472,6 @@ const recordExport = async (
   await execute(deps, audit, auditIdOf(org), newCommand(deps, initiator, org), () => [event]);
 };
 
-/** Names the tree that the proof of consistency is for, so that the statement covers the proof. */
-const olderTree = async (tiles: LogTiles, { since }: ExportOptions): Promise<object> => {
-  if (since === null) return {};
-  const root = rootOf(await frontierAt(tiles, since)).toString('base64');
-  return { since: { size: since, root } };
-};
-
 /** The export as it is sent: pieces of text that end at line breaks. */
 async function* sent(
   deps: ExportDeps,
@@ -493,7 +486,9 @@ async function* sent(
   let sum: string | null = null;
   let isOpen = false;
   try {
-    const since = await olderTree(deps.tiles, options);
+    // The tree that the proof of consistency is for is named, so that the statement covers the proof.
+    const older = options.since === null ? null : await frontierAt(deps.tiles, options.since);
+    const since = older && { since: { size: older.size, root: rootOf(older).toString('base64') } };
     const shown = options.artwork && { artwork: true };
     const about = { format, kind, subject, origin, tree_size: tree.size, ...plan.head, ...since, ...shown };
     let text = `${JSON.stringify(about)}\n`;
@@ -518,7 +513,7 @@ async function* sent(
     const said = [statementHeading, `${kind} ${subject}`, `tree ${tree.size} ${root}`];
     const held = [`events ${count}`, `last ${last}`, `body ${sum}`, ''];
     const statement = signNote([...said, ...held].join('\n'), deps.signers);
-    const proof = options.since === null ? [] : await consistencyProof(deps.tiles, options.since, tree.size);
+    const proof = older === null ? [] : await consistencyProof(deps.tiles, older.size, tree.size);
     yield `${text}${JSON.stringify({ checkpoint: tree.note, statement, consistency: base64(proof) })}\n`;
   } finally {
     if (isOpen) await recordExport(deps, initiator, plan, options, null);

@@ -141,7 +141,7 @@ export interface PersonalSeal {
  * digest of personal data, so that the data can be erased later.
  */
 export const seal = (
-  link: Link,
+  { stream, revision, previous }: Link,
   event: UnsealedEvent,
   protect: Protect,
   sign: EventMacs['sign'],
@@ -165,11 +165,7 @@ export const seal = (
   } as const;
   const text = JSON.stringify(covered);
   const { id, type } = event;
-  const hash = linkHash(
-    link.previous,
-    { stream: link.stream, revision: link.revision, type, id, data },
-    text,
-  );
+  const hash = linkHash(previous, { stream, revision, type, id, data }, text);
   const mac = sign(hash);
   const metadata = Object.assign(covered, { hash, mac });
   return new SealedEvent(id, type, event.data, metadata, {
@@ -196,8 +192,6 @@ export const rawOf = (event: Pick<RecordedEvent, 'stream' | 'revision'> & NewEve
   return { stream, revision, id, type, ...storedTexts(event) };
 };
 
-const isOfThisChain = (covered: string): boolean => covered.includes(`,"chain":${chain},"personal":`);
-
 const personalVerifies = (personal: string | null, stamp: EventMetadata['personal']): boolean =>
   personal === null || stamp === null
     ? personal === stamp
@@ -212,9 +206,11 @@ export const verifiedHash = (previous: string | null, event: RawEvent): string |
   const parts = withoutHash(withoutMac(metadata));
   if (parts === null) return null;
   const { covered, hash } = parts;
-  if (!isOfThisChain(covered) || linkHash(previous, event, covered) !== hash) return null;
+  const isOfThisChain = covered.includes(`,"chain":${chain},"personal":`);
+  if (!isOfThisChain || linkHash(previous, event, covered) !== hash) return null;
   if (personal === null && covered.endsWith('"personal":null}')) return hash;
-  return personalVerifies(personal, parseMetadata(metadata).personal) ? hash : null;
+  const { personal: stamp } = JSON.parse(metadata) as EventMetadata;
+  return personalVerifies(personal, stamp) ? hash : null;
 };
 
 /** Explains why an event does not verify. */
@@ -227,5 +223,3 @@ export const whyDamaged = ({ metadata }: RawEvent): string => {
 
 export const verifies = (previous: string | null, event: RawEvent): boolean =>
   verifiedHash(previous, event) !== null;
-
-const parseMetadata = (text: string) => JSON.parse(text) as EventMetadata;

@@ -67,7 +67,6 @@ export const withoutPersonal = (event: LoggedEvent): LoggedEvent => withData(eve
  */
 export class LogWatch implements AsyncIterable<LoggedEvent> {
   #position: bigint;
-  #isDone = false;
 
   constructor(
     private readonly store: Pick<EventStore, 'follow' | 'readStream'>,
@@ -95,25 +94,26 @@ export class LogWatch implements AsyncIterable<LoggedEvent> {
 
   /** Whether it has come to the end that `until` names. */
   get isDone(): boolean {
-    return this.#isDone;
+    const { until } = this.options;
+    return until !== null && this.#position >= until;
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<LoggedEvent, void, undefined> {
     const { after, until, filter, closesErased, signal } = this.options;
     const isErased = erasureFinder((stream, from) => this.store.readStream(stream, from));
-    this.#isDone = until !== null && after >= until;
-    if (this.#isDone) return;
+    if (this.isDone) return;
     for await (const batch of this.store.follow(after, { signal, batch: batchSize })) {
       for (const event of batch) {
-        this.#isDone = until !== null && event.position > until;
-        if (this.#isDone) return;
+        if (until !== null && event.position > until) {
+          this.#position = until;
+          return;
+        }
         if (isWanted(filter, event)) {
           const isClosed = closesErased && event.metadata.keyId !== null && (await isErased(event));
           yield isClosed ? withData(event, erasedData(event)) : openedNow(event);
         }
         this.#position = event.position;
-        this.#isDone = event.position === until;
-        if (this.#isDone) return;
+        if (this.isDone) return;
       }
     }
   }

@@ -4,9 +4,14 @@ import { parseEvent, type Command, type RecordedEvent } from '../../domain/event
 import type { Milliseconds, OrganizationId, StreamName, Uuid } from '../../domain/ids.js';
 import { positionOf, positionOfLast, retry, OutcomeUnknown, type WriteDeps } from '../writing/execute.js';
 import { LazyLru } from '../memory/lazy-lru.js';
-import { streamPages, type StreamWrite, type WriteOutcome, type EventStore } from '../ports/event-store.js';
+import {
+  streamPages,
+  type StreamWrite,
+  type WriteOutcome,
+  type EventStore,
+  lastPosition,
+} from '../ports/event-store.js';
 import type { KeyClaim } from '../ports/idempotency-store.js';
-import { lastPosition } from '../log/positions.js';
 import type { Decided, Loaded, Streams } from '../writing/streams.js';
 
 /** Movements of one organization's credits that are made together: all of them or, after a refusal, none. */

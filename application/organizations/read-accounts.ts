@@ -3,7 +3,7 @@ import { DomainError } from '../../domain/errors.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { organizationStream } from '../../domain/organization.js';
 import { balances } from '../../projections/balances.js';
-import { handwritings } from '../../projections/catalogue.js';
+import { collectionCards, handwritings, type CollectionCardDocument } from '../../projections/catalogue.js';
 import {
   organizations,
   type DesignDocument,
@@ -11,6 +11,8 @@ import {
 } from '../../projections/organizations.js';
 import { documentAt, type Moment, type Past } from '../history/as-of.js';
 import { wholeStream } from '../ports/event-store.js';
+import { listPage } from '../requests/invalid-cursor.js';
+import type { Page, ReadModels } from '../ports/read-models.js';
 import type { Streams } from '../writing/streams.js';
 import { foldDocument, upToDate, type ReadDeps } from '../projecting/read-your-writes.js';
 
@@ -86,3 +88,20 @@ export const readHandwritings = async (
   const names = rows.filter(({ document }) => document.active).map(({ document }) => document.name);
   return { houseHand, names: names.toReversed() };
 };
+
+const slugOf = (cursor: string): string => cursor.replace(/^card:/, '');
+
+/**
+ * A page of the cards that the public collection offers, the latest published first, after the card
+ * `startingAfter`, which may have been withdrawn since. Throws `invalid_cursor`, ReadModelsUnavailable.
+ */
+export const listCollection = (
+  { readModels }: { readonly readModels: ReadModels },
+  { limit, startingAfter }: Page,
+): Promise<readonly CollectionCardDocument[]> =>
+  listPage(
+    readModels,
+    collectionCards,
+    { limit, startingAfter: startingAfter && slugOf(startingAfter) },
+    { org: null, where: { offered: 'yes' }, what: 'card of the collection' },
+  );

@@ -1,5 +1,4 @@
-import { erasures } from '../../domain/erasures.js';
-import type { RecordedEvent } from '../../domain/events.js';
+import { erasures, type RecordedEvent } from '../../domain/events.js';
 import type { StreamName } from '../../domain/ids.js';
 import { LazyLru } from '../memory/lazy-lru.js';
 import { cacheTtl } from './key-ring.js';

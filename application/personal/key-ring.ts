@@ -1,9 +1,8 @@
-import { createHmac } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import { LazyLru } from '../memory/lazy-lru.js';
 import { FinalError, messageOf } from '../../domain/errors.js';
 import type { Milliseconds, Uuid } from '../../domain/ids.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
-import { decrypt, encrypt, ivBytes } from './encryption.js';
 import {
   givenUp,
   pagesOfBlocks,
@@ -15,6 +14,29 @@ import {
 import type { Clock, Entropy } from '../ports/system.js';
 import { withTimeout } from '../timing/with-timeout.js';
 
+const cipher = 'aes-256-gcm';
+const tagBytes = 16;
+export const ivBytes = 12;
+
+/** Ciphertext and tag, which belong to the owner with this name and to no other. */
+export const encrypt = (key: Buffer, iv: Buffer, owner: string, plain: Buffer | string): Buffer => {
+  const encrypting = createCipheriv(cipher, key, iv).setAAD(Buffer.from(owner));
+  return Buffer.concat([encrypting.update(plain), encrypting.final(), encrypting.getAuthTag()]);
+};
+
+/** Null for bytes that were not encrypted with this key, for this owner. */
+export const decrypt = (key: Buffer, iv: Buffer, owner: string, sealed: Buffer): Buffer | null => {
+  const end = sealed.length - tagBytes;
+  if (end < 0) return null;
+  try {
+    const decrypting = createDecipheriv(cipher, key, iv).setAAD(Buffer.from(owner));
+    decrypting.setAuthTag(sealed.subarray(end));
+    return Buffer.concat([decrypting.update(sealed.subarray(0, end)), decrypting.final()]);
+  } catch {
+    return null;
+  }
+};
+
 /** The key of one event. `id`: the number of its block and its place there. */
 export interface PersonalKey {
   readonly id: string;
@@ -22,45 +44,7 @@ export interface PersonalKey {
 }
 
 /** The keys of personal data as a process holds them: opened, and a supply of unused ones. */
-export interface KeyRing {
-  /**
-   * A key that no event has. At once, and without a write: the supply is filled ahead. Throws
-   * PersonalKeysUnavailable.
-   */
-  next(): PersonalKey;
-  /**
-   * Resolves when there are keys for `next`, or when waiting for them would be in vain: for too long, or
-   * after making some has failed. Never rejects.
-   */
-  ready(): Promise<void>;
-  /** Fills the supply of unused keys, if it isn't full. Throws PersonalKeysUnavailable. */
-  fill(): Promise<void>;
-  /** Makes sure that `keyOf` knows these keys. Throws PersonalKeysUnavailable. */
-  load(ids: readonly string[]): Promise<void>;
-  /** A key that was loaded; null if it is destroyed or lost. */
-  keyOf(id: string): Buffer | null;
-  /** Whether a key that was loaded is one of those that were given up. */
-  isGivenUp(id: string): boolean;
-  /**
-   * Caches, in memory alone, the data that was sealed with a key: this process reads it next, more than once.
-   */
-  note(id: string, sealed: JustSealed): void;
-  /** The note for a key, if it is still known. Check `keyOf` before you show it. */
-  noted(id: string): JustSealed | null;
-  /**
-   * Replaces, in stores and events, a text that must be found again and could be guessed by its HMAC-SHA-256
-   * under a key that never changes. Throws PersonalKeysUnavailable, LostIndexKey and MissingPersonalKey.
-   */
-  hashed(...parts: readonly string[]): Promise<string>;
-  /**
-   * Checks that the next keys, or else some that are open, are still in the store. If the next ones are not,
-   * others take their place. Throws
-   * PersonalKeysUnavailable, and the errors of `onMissing`.
-   */
-  check(): Promise<void>;
-  /** Destroys keys for good; missing ones are skipped. Throws PersonalKeysUnavailable. */
-  destroy(ids: readonly string[]): Promise<void>;
-}
+export type KeyRing = ReturnType<typeof keyRing>;
 
 /** Personal data, as JSON text, that was sealed for an event. */
 export interface JustSealed {
@@ -194,7 +178,7 @@ interface OpenedBlock {
 }
 
 /** The key ring of a process. Blocks that it finds are opened and never used for new events. */
-export const keyRing = (options: KeyRingOptions): KeyRing => {
+export const keyRing = (options: KeyRingOptions) => {
   const { store, admitted = null, onMissing = async () => undefined, masters, clock, entropy } = options;
   const opened = new LazyLru<number, OpenedBlock>(maxOpened);
   /** Oldest first: a cache that moves recently read entries would cost a send more. */
@@ -234,10 +218,10 @@ export const keyRing = (options: KeyRingOptions): KeyRing => {
     return index;
   };
 
-  const addBlocks = async (count: number): Promise<void> => {
+  const addBlocks = async (): Promise<void> => {
     await indexKey();
-    const numbers = entropy.bytes(count * numberBytes);
-    const made = Array.from({ length: count }, (_, at) => ({
+    const numbers = entropy.bytes(addedAtOnce * numberBytes);
+    const made = Array.from({ length: addedAtOnce }, (_, at) => ({
       number: numbers.readUIntBE(at * numberBytes, numberBytes),
       keys: entropy.bytes(blockBytes),
     }));
@@ -249,10 +233,11 @@ export const keyRing = (options: KeyRingOptions): KeyRing => {
     }
   };
 
+  /** Fills the supply of unused keys, if it isn't full. Throws PersonalKeysUnavailable. */
   const fill = (): Promise<void> => {
     filling ??= (async () => {
       try {
-        while (unused.length < supply) await addBlocks(addedAtOnce);
+        while (unused.length < supply) await addBlocks();
         failure = null;
       } catch (error) {
         failure = { error, at: clock.monotonic() };
@@ -282,6 +267,7 @@ export const keyRing = (options: KeyRingOptions): KeyRing => {
     return known !== undefined && clock.monotonic() - known.at < ttl;
   };
 
+  /** Makes sure that `keyOf` knows these keys. Throws PersonalKeysUnavailable. */
   const load = async (ids: readonly string[]): Promise<void> => {
     const blocks = new Set(ids.flatMap((id) => blockOf(id) ?? []));
     const wanted = [...blocks].filter((block) => !isKnownFor(block, cacheTtl));
@@ -325,7 +311,13 @@ export const keyRing = (options: KeyRingOptions): KeyRing => {
   };
 
   return {
-    next: () => {
+    fill,
+    load,
+    /**
+     * A key that no event has. At once, and without a write: the supply is filled ahead. Throws
+     * PersonalKeysUnavailable.
+     */
+    next: (): PersonalKey => {
       const key = unused.shift();
       if (unused.length < supply) void refill();
       if (key !== undefined) return key;
@@ -333,34 +325,53 @@ export const keyRing = (options: KeyRingOptions): KeyRing => {
         failure === null ? 'Making keys for personal data takes too long.' : messageOf(failure.error);
       throw new PersonalKeysUnavailable(reason, { cause: failure?.error });
     },
-    ready: () => (unused.length >= minAvailable ? Promise.resolve() : waitForKeys()),
-    fill,
-    load,
-    keyOf: (id) => {
+    /**
+     * Resolves when there are keys for `next`, or when waiting for them would be in vain: for too long, or
+     * after making some has failed. Never rejects.
+     */
+    ready: (): Promise<void> => (unused.length >= minAvailable ? Promise.resolve() : waitForKeys()),
+    /** A key that was loaded; null if it is destroyed or lost. */
+    keyOf: (id: string): Buffer | null => {
       const place = placeOf(id);
       const keys = place === null ? null : (opened.get(place.block)?.keys ?? null);
       if (place === null || keys === null) return null;
       const key = slotIn(keys, place.slot);
       return key.equals(destroyed) ? null : key;
     },
-    isGivenUp: (id) => opened.peek(blockOf(id) ?? 0)?.isGivenUp === true,
-    note: (id, sealed) => {
+    /** Whether a key that was loaded is one of those that were given up. */
+    isGivenUp: (id: string): boolean => opened.peek(blockOf(id) ?? 0)?.isGivenUp === true,
+    /**
+     * Caches, in memory alone, the data that was sealed with a key: this process reads it next, more than
+     * once.
+     */
+    note: (id: string, sealed: JustSealed): void => {
       noted.set(id, sealed);
       const oldest = noted.size > maxNoted ? noted.keys().next() : null;
       if (oldest?.done === false) noted.delete(oldest.value);
     },
-    noted: (id) => noted.get(id) ?? null,
-    check: async () => {
+    /** The note for a key, if it is still known. Check `keyOf` before you show it. */
+    noted: (id: string): JustSealed | null => noted.get(id) ?? null,
+    /**
+     * Checks that the next keys, or else some that are open, are still in the store. If the next ones are
+     * not, others take their place. Throws PersonalKeysUnavailable, and the errors of `onMissing`.
+     */
+    check: async (): Promise<void> => {
       const block = blockOf(unused[0]?.id ?? '') ?? openBlock();
       if (block === null) return;
       await refresh([block]);
       if (opened.peek(block)?.keys === null) unused.length = 0;
     },
-    hashed: async (...parts) =>
+    /**
+     * Replaces, in stores and events, a text that must be found again and could be guessed by its
+     * HMAC-SHA-256 under a key that never changes. Throws PersonalKeysUnavailable, LostIndexKey and
+     * MissingPersonalKey.
+     */
+    hashed: async (...parts: readonly string[]): Promise<string> =>
       createHmac('sha256', await indexKey())
         .update(JSON.stringify(parts))
         .digest('base64url'),
-    destroy: async (ids) => {
+    /** Destroys keys for good; missing ones are skipped. Throws PersonalKeysUnavailable. */
+    destroy: async (ids: readonly string[]): Promise<void> => {
       for (const id of ids) noted.delete(id);
       const byBlock = new Map<number, number[]>();
       for (const id of ids) {

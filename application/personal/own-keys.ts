@@ -1,6 +1,5 @@
-import { erasures } from '../../domain/erasures.js';
 import { FinalError } from '../../domain/errors.js';
-import type { LoggedEvent } from '../../domain/events.js';
+import { erasures, type LoggedEvent } from '../../domain/events.js';
 import type { Instant, OrganizationId, StreamName } from '../../domain/ids.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
 import { logPages, type LogReader } from '../ports/event-store.js';

@@ -1,10 +1,8 @@
 import { hash as digestOf } from 'node:crypto';
-import { erasures } from '../../domain/erasures.js';
-import type { RecordedEvent } from '../../domain/events.js';
+import { erasures, type RecordedEvent } from '../../domain/events.js';
 import type { Uuid } from '../../domain/ids.js';
 import { isPlainObject } from '../../domain/plain-object.js';
-import { decrypt, encrypt, ivBytes } from './encryption.js';
-import type { JustSealed, KeyRing } from './key-ring.js';
+import { decrypt, encrypt, ivBytes, type JustSealed, type KeyRing } from './key-ring.js';
 import { EventStoreUnavailable, storeWith, type EventStore, type LogReader } from '../ports/event-store.js';
 import type { Clock, Entropy } from '../ports/system.js';
 import type { PersonalSeal, ProtectedData } from '../log/hash-chain.js';

@@ -1,8 +1,7 @@
 import { card } from '../../domain/card.js';
 import { contact } from '../../domain/contact.js';
 import { doNotMail } from '../../domain/do-not-mail.js';
-import { erasures } from '../../domain/erasures.js';
-import { schemaOf, type LoggedEvent, type RecordedEvent } from '../../domain/events.js';
+import { erasures, schemaOf, type LoggedEvent, type RecordedEvent } from '../../domain/events.js';
 import { categoryOf } from '../../domain/ids.js';
 import { isPlainObject } from '../../domain/plain-object.js';
 import { blocksOf, placeInLog } from './own-keys.js';

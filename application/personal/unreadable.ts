@@ -1,5 +1,4 @@
-import { erasures } from '../../domain/erasures.js';
-import type { RecordedEvent } from '../../domain/events.js';
+import { erasures, type RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { logPages, type EventStore } from '../ports/event-store.js';
 import type { Clock } from '../ports/system.js';

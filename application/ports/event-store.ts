@@ -29,6 +29,15 @@ export type WriteOutcome =
   | { readonly kind: 'skipped' }
   | { readonly kind: 'unknown' };
 
+export const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b);
+
+/** The largest of a position and the positions of appended writes. */
+export const lastPosition = (position: bigint, outcomes: readonly WriteOutcome[]): bigint =>
+  outcomes.reduce(
+    (last, outcome) => (outcome.kind === 'appended' ? larger(last, outcome.position) : last),
+    position,
+  );
+
 /** The store can't be reached, or its disk is full or read-only. Nothing was written. */
 export class EventStoreUnavailable extends NamedError {}
 

@@ -3,11 +3,10 @@ import { FinalError, messageOf } from '../../domain/errors.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import { categoryOf, idOf, type Milliseconds } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
-import { markOf, type EventMark, type LogReader } from '../ports/event-store.js';
+import { larger, markOf, type EventMark, type LogReader } from '../ports/event-store.js';
 import type { BuildState, ProjectedBatch, ProjectionStore, Stored } from '../ports/read-models.js';
 import type { Clock } from '../ports/system.js';
 import { assertSameLog } from '../log/same-log.js';
-import { larger } from '../log/positions.js';
 import type { ProjectionStatus, ProjectorReports } from './projection-board.js';
 import { withCards } from './with-cards.js';
 

@@ -1,7 +1,6 @@
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Clock } from '../ports/system.js';
-import { larger } from '../log/positions.js';
-import type { LogReader } from '../ports/event-store.js';
+import { larger, type LogReader } from '../ports/event-store.js';
 import { untilAborted } from '../timing/until-aborted.js';
 
 /**

@@ -3,12 +3,11 @@ import type { LoggedEvent } from '../../domain/events.js';
 import { categoryOf, idOf, streamName, type Milliseconds, type StreamName } from '../../domain/ids.js';
 import { tileWidth } from '../../domain/merkle.js';
 import type { Projection } from '../../projections/projection.js';
-import { streamPages, type EventStore } from '../ports/event-store.js';
+import { streamPages, type EventStore, larger } from '../ports/event-store.js';
 import type { LogTiles } from '../ports/log-tiles.js';
 import type { RawLog } from '../ports/raw-log.js';
 import type { ReadModels, Stored } from '../ports/read-models.js';
 import type { Clock, Entropy } from '../ports/system.js';
-import { larger } from '../log/positions.js';
 import { untilAborted } from '../timing/until-aborted.js';
 import type { ProjectorStatus } from './projection-board.js';
 

@@ -21,11 +21,10 @@ import type { Deliveries } from '../ports/deliveries.js';
 import type { DeliveryQueue } from '../ports/delivery-queue.js';
 import type { NewDelivery } from '../ports/delivery-log.js';
 import type { DeliveryEndpoint } from '../ports/endpoint-gates.js';
-import { markOf, type EventStore } from '../ports/event-store.js';
+import { larger, markOf, type EventStore } from '../ports/event-store.js';
 import type { ReadModels } from '../ports/read-models.js';
 import type { Clock } from '../ports/system.js';
 import { announcedBy, deliveryOf, PublicEvents, windowOf, type DeliveryPolicy } from './public-deliveries.js';
-import { larger } from '../log/positions.js';
 import { assertSameLog, type ReadUpTo } from '../log/same-log.js';
 import { untilAborted } from '../timing/until-aborted.js';
 

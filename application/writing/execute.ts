@@ -1,8 +1,13 @@
 import type { Aggregate, Command, DomainEvent, RecordedEvent } from '../../domain/events.js';
-import { noStream, EventStoreUnavailable, type EventStore, type StreamWrite } from '../ports/event-store.js';
+import {
+  noStream,
+  EventStoreUnavailable,
+  type EventStore,
+  type StreamWrite,
+  lastPosition,
+} from '../ports/event-store.js';
 import type { KeyClaim } from '../ports/idempotency-store.js';
 import type { Clock, Entropy } from '../ports/system.js';
-import { lastPosition } from '../log/positions.js';
 import type { Loaded, Streams } from './streams.js';
 import { CommandId, type Milliseconds, type OrganizationId } from '../../domain/ids.js';
 import { NamedError } from '../../domain/errors.js';

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import {
+  listCollection,
   readAccount,
   readBalance,
   readDesigns,
   readHandwritings,
   type ReadAccountsDeps,
 } from '../../../application/organizations/read-accounts.js';
-import { listCollection } from '../../../application/organizations/read-collection.js';
 import type { Front } from '../../../domain/artwork.js';
 import type { DesignDocument } from '../../../projections/organizations.js';
 import { scopes } from '../../../domain/api-key.js';

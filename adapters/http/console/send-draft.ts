@@ -4,11 +4,11 @@ import {
   type SendRequest,
 } from '../../../application/cards/place-order.js';
 import {
+  listCollection,
   readBalance,
   readDesigns,
   readHandwritings,
 } from '../../../application/organizations/read-accounts.js';
-import { listCollection } from '../../../application/organizations/read-collection.js';
 import { emailIn } from '../../../domain/email.js';
 import { Uuid } from '../../../domain/ids.js';
 import type { ContactDocument } from '../../../projections/contacts.js';

@@ -4,6 +4,7 @@ import { turnAlone } from '../../../application/timing/next-turn.js';
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../../domain/events.js';
 import type { StreamName, Uuid } from '../../../domain/ids.js';
 import {
+  larger,
   clockTolerance,
   EventStoreUnavailable,
   type EventMark,
@@ -13,7 +14,6 @@ import {
   type StreamWrite,
   type WriteOutcome,
 } from '../../../application/ports/event-store.js';
-import { larger } from '../../../application/log/positions.js';
 import type { KeyClaim } from '../../../application/ports/idempotency-store.js';
 import type { Clock } from '../../../application/ports/system.js';
 import type { EventTexts, WriteInput, WriteResult } from '../writer/append.js';

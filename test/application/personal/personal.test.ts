@@ -3,7 +3,7 @@ import { createDecipheriv, createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { rawOf, storedTexts, verifies } from '../../../application/log/hash-chain.js';
-import { assertChained } from '../../../application/log/chained.js';
+import { assertChained } from '../../../application/history/as-of.js';
 import {
   keyRing,
   LostIndexKey,

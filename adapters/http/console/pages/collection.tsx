@@ -1,4 +1,4 @@
-import { listCollection } from '../../../../application/organizations/read-collection.js';
+import { listCollection } from '../../../../application/organizations/read-accounts.js';
 import { Cover } from '../../web/cover.js';
 import { Empty, PageHeading, Older } from '../../web/parts.js';
 import { page } from '../page.js';

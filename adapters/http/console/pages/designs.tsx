@@ -5,8 +5,7 @@ import {
   renameDesign,
   withdrawDesign,
 } from '../../../../application/organizations/administer.js';
-import { readAccount } from '../../../../application/organizations/read-accounts.js';
-import { listCollection } from '../../../../application/organizations/read-collection.js';
+import { listCollection, readAccount } from '../../../../application/organizations/read-accounts.js';
 import { may } from '../../../../domain/permissions.js';
 import { withReason } from '../../operator/cards.js';
 import { newDesign } from '../../operator/customers.js';
