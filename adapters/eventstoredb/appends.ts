@@ -3,14 +3,11 @@ import type { StreamWrite, WriteOutcome } from '../../application/ports/event-st
 import type { AppendAnswer, ServerWrite } from './batch-appends.js';
 import { appendClassically } from './classic-append.js';
 import type { Session } from './connection.js';
-import { explainDenial, unavailable, type Context } from './context.js';
+import { explainDenial, maxRetryInterval, pausesOf, unavailable, type Context } from './context.js';
 import { proposedEvents } from './events.js';
-import { AppendFailed, isNotReady } from './failures.js';
-import { maxRetryInterval, pauseBefore } from './retries.js';
+import { AppendFailed } from './failures.js';
 import { tombstoned, type Reads } from './reads.js';
 
-/** How far back `$all` is searched for an append whose response named no position. */
-const searchedForPosition = 2_000;
 /** A larger append gets a call of its own, so that it holds up none that comes after it. */
 const maxBytesInBatch = 65_536;
 /** While the server has said nothing for this part of the time that an append may take, none is sent. */
@@ -60,8 +57,8 @@ export class Appends {
   async #settle(write: StreamWrite, proposed: ServerWrite): Promise<WriteOutcome> {
     const { clock, connection, times, backoff, onError } = this.context;
     const began = clock.monotonic();
+    const pauseAfter = pausesOf(this.context);
     let mayBeStored = false;
-    let wasStarting = false;
     for (let failures = 0; ; failures += 1) {
       if (!mayBeStored) await this.#assertAnswers(write);
       const { session } = connection;
@@ -76,10 +73,7 @@ export class Appends {
           error instanceof AppendFailed ? error : { effect: 'open' as const, cause: error };
         if (!mayBeStored && effect === 'refused') throw this.#refusal(write, cause);
         mayBeStored ||= effect !== 'none';
-        const pause = mayBeStored
-          ? Math.min(backoff(failures), maxRetryInterval)
-          : pauseBefore(this.context, cause, { began, failures, wasStarting });
-        wasStarting ||= isNotReady(cause);
+        const pause = mayBeStored ? Math.min(backoff(failures), maxRetryInterval) : pauseAfter(cause);
         if (pause === null) throw unavailable(cause);
         if (mayBeStored && clock.monotonic() + pause >= began + times.settle) return { kind: 'unknown' };
         await clock.sleep(pause);
@@ -109,7 +103,10 @@ export class Appends {
           `The stream ${write.stream} was deleted in EventStoreDB: what was appended as its beginning stands at revision ${answer.revision}.`,
         ),
       );
-    return { kind: 'appended', position: answer.position ?? (await this.#positionOf(write)) };
+    return {
+      kind: 'appended',
+      position: answer.position ?? (await this.reads.positionOf(write.events.at(-1)?.id)),
+    };
   }
 
   async #send({ client, batches }: Session, proposed: ServerWrite): Promise<AppendAnswer> {
@@ -141,15 +138,7 @@ export class Appends {
       this.context.count('conflict');
       return { kind: 'conflict' };
     }
-    return {
-      kind: 'appended',
-      position: stored[write.events.length - 1]?.position ?? (await this.#positionOf(write)),
-    };
-  }
-
-  /** The log position of the write's last event; if that lies far back, the head's, which comes after it. */
-  async #positionOf(write: StreamWrite): Promise<bigint> {
-    const position = await this.reads.positionOf(write.events.at(-1)?.id, searchedForPosition);
-    return position ?? (await this.reads.head()).position;
+    const last = stored.at(-1);
+    return { kind: 'appended', position: last?.position ?? (await this.reads.positionOf(last?.id)) };
   }
 }

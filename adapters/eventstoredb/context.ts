@@ -5,6 +5,7 @@ import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Connection } from './connection.js';
 import type { Recognition } from './events.js';
+import { isAway, isNotReady } from './failures.js';
 
 /** The defaults fit a server in the same network; tests shorten them. */
 export interface EventStoreDbTimes {
@@ -53,6 +54,32 @@ export const backoffOf =
     const wait = Math.min(first * 2 ** Math.min(failures, 20), max);
     return wait - entropy.below(Math.ceil(wait / 2));
   };
+
+/** The longest interval between attempts to reach a server. */
+export const maxRetryInterval: Milliseconds = 250;
+
+/**
+ * Returns for each failure of a call that certainly had no effect how long to wait before it is tried again;
+ * null: give up. A server that is starting or has lost its leader, and a cluster with a node less, are given
+ * their time. So is a server that was starting and can't be reached now: each of its refusals makes the client
+ * close its connection, also under calls that other requests are about to make. A single server that is gone
+ * is asked once more at once, because the client learns from the first failure that it has to connect again.
+ * (docs/engines.md#a-server-that-is-away)
+ */
+export const pausesOf = ({ connection, clock, times, backoff }: Context) => {
+  const began = clock.monotonic();
+  let failures = 0;
+  let wasStarting = false;
+  return (error: unknown): Milliseconds | null => {
+    const isFirst = failures === 0;
+    const pause = Math.min(backoff(failures), maxRetryInterval);
+    failures += 1;
+    const isPassing = isNotReady(error) || ((connection.isCluster || wasStarting) && isAway(error));
+    wasStarting ||= isNotReady(error);
+    if (isPassing) return clock.monotonic() + pause - began < times.patience ? pause : null;
+    return isAway(error) && isFirst ? 0 : null;
+  };
+};
 
 export const unavailable = (error: unknown): EventStoreUnavailable =>
   error instanceof EventStoreUnavailable

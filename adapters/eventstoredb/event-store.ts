@@ -1,22 +1,13 @@
 import { uncounted, type CountCall } from '../../application/ports/tracing.js';
 import { nextTurn } from '../../application/timing/next-turn.js';
-import type {
-  Place,
-  EventMark,
-  EventStore,
-  LogHead,
-  StreamWrite,
-  WriteOutcome,
-} from '../../application/ports/event-store.js';
-import type { PlacedEvent, RawLog, StoredEvent } from '../../application/ports/raw-log.js';
+import type { EventStore } from '../../application/ports/event-store.js';
+import type { RawLog } from '../../application/ports/raw-log.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
-import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import type { StreamName } from '../../domain/ids.js';
 import { Appends } from './appends.js';
 import { Connection } from './connection.js';
 import { backoffOf, unavailable, usualTimes, type Context, type EventStoreDbTimes } from './context.js';
-import { serverNames } from './events.js';
-import { ForeignEvents, type ForeignEvent } from './foreign-events.js';
+import { serverNames, ForeignEvents, type ForeignEvent } from './events.js';
 import { ServerLog } from './following.js';
 import { HiddenEvents, Reads } from './reads.js';
 import { SharedFollowing } from './shared-following.js';
@@ -79,7 +70,7 @@ export class EventStoreDbEventStore implements EventStore, RawLog {
   readonly #context: Context;
   readonly #reads: Reads;
   readonly #appends: Appends;
-  readonly #following: SharedFollowing<unknown>;
+  readonly #following: SharedFollowing;
 
   /**
    * Connects on first use. Throws if the connection string can't be read, or asks for TLS and names no user.
@@ -123,63 +114,37 @@ export class EventStoreDbEventStore implements EventStore, RawLog {
     return compareFormat(this.#context, this.#reads, marks);
   }
 
-  async append(writes: readonly StreamWrite[]): Promise<readonly WriteOutcome[]> {
-    return this.#appends.append(writes);
-  }
+  readonly append: EventStore['append'] = (writes) => this.#appends.append(writes);
 
-  async readStream(
-    stream: StreamName,
-    fromRevision: number,
-    limit?: number,
-  ): Promise<readonly RecordedEvent[]> {
-    return this.#reads.stream(stream, fromRevision, limit);
-  }
+  readonly readStream: EventStore['readStream'] = (stream, fromRevision, limit) =>
+    this.#reads.stream(stream, fromRevision, limit);
 
-  async readStored(after: bigint, limit: number): Promise<readonly StoredEvent[]> {
-    return this.#reads.storedLog(after, limit);
-  }
+  readonly readStored: RawLog['readStored'] = (after, limit) => this.#reads.storedLog(after, limit);
 
-  async readStoredStream(
-    stream: StreamName,
-    fromRevision: number,
-    limit?: number,
-  ): Promise<readonly PlacedEvent[]> {
-    return this.#reads.storedStream(stream, fromRevision, limit).catch((error: unknown) => {
+  readonly readStoredStream: RawLog['readStoredStream'] = (stream, fromRevision, limit) =>
+    this.#reads.storedStream(stream, fromRevision, limit).catch((error: unknown) => {
       // The checker of the log decides what it means that they are not there.
       if (error instanceof HiddenEvents) return [];
       throw error;
     });
-  }
 
-  async readLast(stream: StreamName): Promise<RecordedEvent | null> {
-    return this.#reads.lastOf(stream);
-  }
+  readonly readLast: EventStore['readLast'] = (stream) => this.#reads.lastOf(stream);
 
-  async readLog(after: bigint, limit: number): Promise<readonly LoggedEvent[]> {
+  readonly readLog: EventStore['readLog'] = async (after, limit) => {
     const decoded = this.#following.decoded(after, limit);
     if (decoded === null) return this.#reads.log(after, limit);
     await nextTurn();
     return decoded;
-  }
+  };
 
-  async positionBefore(place: Place, signal?: AbortSignal): Promise<bigint> {
-    return this.#reads.positionBefore(place, signal);
-  }
+  readonly positionBefore: EventStore['positionBefore'] = (place, signal) =>
+    this.#reads.positionBefore(place, signal);
 
-  async head(): Promise<LogHead> {
-    return this.#reads.head();
-  }
+  readonly head: EventStore['head'] = () => this.#reads.head();
 
-  async markAt(position: bigint): Promise<EventMark | null> {
-    return this.#reads.markAt(position);
-  }
+  readonly markAt: EventStore['markAt'] = (position) => this.#reads.markAt(position);
 
-  follow(
-    after: bigint,
-    options: { readonly signal: AbortSignal; readonly batch?: number },
-  ): AsyncIterable<readonly LoggedEvent[]> {
-    return this.#following.follow({ after, ...options });
-  }
+  readonly follow: EventStore['follow'] = (after, options) => this.#following.follow(after, options);
 
   async close(): Promise<void> {
     await this.#context.connection.close();

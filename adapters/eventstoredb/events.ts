@@ -1,12 +1,12 @@
 import type { AllStreamResolvedEvent, ResolvedEvent } from '@eventstore/db-client';
 import type { CountCall } from '../../application/ports/tracing.js';
+import { LazyLru } from '../../application/memory/lazy-lru.js';
 import { storedTexts } from '../../application/log/hash-chain.js';
 import type { NewEvent, StreamWrite } from '../../application/ports/event-store.js';
 import { messageOf } from '../../domain/errors.js';
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import { UnknownCategory } from '../../application/ports/raw-log.js';
 import { categories, type StreamName, type Uuid } from '../../domain/ids.js';
-import type { ForeignEvents } from './foreign-events.js';
 import { joinTexts } from './texts.js';
 
 /** The names of our streams on the server. Everything else in its log belongs to others. */
@@ -38,6 +38,32 @@ export const serverNames = (prefix: string): ServerNames => {
     isOfAnother: (name) => !name.startsWith(prefix) || otherPrefix.test(name.slice(prefix.length)),
   };
 };
+
+/** A record under a name of ours that this service did not write. */
+export interface ForeignEvent {
+  readonly stream: string;
+  readonly revision: bigint;
+  readonly type: string;
+}
+
+/** How many foreign events are remembered; the same one comes to every reader. */
+const toldApart = 10_000;
+
+/** Counts the events of other programs that were passed over, each once, and reports the first. */
+export class ForeignEvents {
+  readonly #seen = new LazyLru<string, true>(toldApart);
+  count = 0;
+
+  constructor(private readonly report: (first: ForeignEvent) => void) {}
+
+  passOver(event: ForeignEvent): void {
+    const name = `${event.stream}@${event.revision}`;
+    if (this.#seen.has(name)) return;
+    this.#seen.set(name, true);
+    this.count += 1;
+    if (this.count === 1) this.report(event);
+  }
+}
 
 /** Tells our events from those of other programs, which are skipped. */
 export interface Recognition {

@@ -13,7 +13,7 @@ import { explainDenial, type Context } from './context.js';
 import { loggedEvent } from './events.js';
 import { searchWindow } from './filtered-reads.js';
 import type { Reads } from './reads.js';
-import type { LogPage, LogSource } from './shared-following.js';
+import type { LogSource } from './shared-following.js';
 import { supervised } from './supervision.js';
 
 /** How many events in streams of ours a page has. */
@@ -33,24 +33,22 @@ interface PageStart {
 }
 
 /** Reads the server's log for followers. */
-export class ServerLog implements LogSource<PageStart> {
+export class ServerLog implements LogSource {
   constructor(
     private readonly context: Context,
     private readonly reads: Reads,
   ) {}
 
-  cursorAt(position: bigint): PageStart {
-    return { from: this.reads.startAfter(position), after: position };
+  async *pages(after: bigint): AsyncGenerator<readonly LoggedEvent[]> {
+    let start: PageStart = { from: this.reads.startAfter(after), after };
+    for (let isLast = false; !isLast;) {
+      const page = await this.#reported((session) => this.#read(session, start));
+      yield page.events;
+      ({ next: start, isLast } = page);
+    }
   }
 
-  page(start: PageStart): Promise<LogPage<PageStart>> {
-    return this.#reported((session) => this.#read(session, start));
-  }
-
-  async *subscribe(
-    after: bigint,
-    signal: AbortSignal,
-  ): AsyncGenerator<readonly LoggedEvent[], void, undefined> {
+  async *subscribe(after: bigint, signal: AbortSignal): AsyncGenerator<readonly LoggedEvent[]> {
     const { session } = this.context.connection;
     try {
       for await (const events of subscription(this.context, this.reads, session, { after, signal })) {
@@ -76,7 +74,7 @@ export class ServerLog implements LogSource<PageStart> {
     await this.context.clock.sleep(this.context.backoff(failures), signal);
   }
 
-  async #read(session: Session, { from, after }: PageStart): Promise<LogPage<PageStart>> {
+  async #read(session: Session, { from, after }: PageStart) {
     const began = this.context.clock.monotonic();
     const maxCount = pageSize + 1;
     const read = this.reads.ours(

@@ -20,15 +20,13 @@ import {
   type LogHead,
   type Place,
 } from '../../application/ports/event-store.js';
-import type { PlacedEvent, StoredEvent, UnknownCategory } from '../../application/ports/raw-log.js';
+import { UnknownCategory, type PlacedEvent, type StoredEvent } from '../../application/ports/raw-log.js';
 import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds, StreamName } from '../../domain/ids.js';
 import type { Session } from './connection.js';
-import { explainDenial, unavailable, type Context } from './context.js';
+import { explainDenial, pausesOf, unavailable, type Context } from './context.js';
 import { unknownCategory, loggedEvent, recordedEvent } from './events.js';
-import { isNotReady } from './failures.js';
 import { readOurs } from './filtered-reads.js';
-import { pauseBefore } from './retries.js';
 import { keepingTexts, storedEvent } from './stored-texts.js';
 import { Overdue, supervised, type Source } from './supervision.js';
 
@@ -67,6 +65,9 @@ const stored: Form<PlacedEvent> = {
   },
 };
 
+/** How far back `$all` is searched for an event whose position is not known. */
+const searchedForPosition = 2_000;
+
 /** A search for the last event of ours asks for at most this many at a time. */
 const maxHeadPage = 1_024;
 
@@ -78,6 +79,7 @@ const slowestSearch = 5_000;
  */
 const maxFruitlessSearch: Milliseconds = 100;
 
+type Read<T> = Source<T> & { cancel(): Promise<void> };
 type ReadAll = ReturnType<Session['client']['readAll']>;
 type ReadAllOptions = NonNullable<Parameters<Session['client']['readAll']>[0]>;
 
@@ -128,18 +130,17 @@ export class Reads {
   }
 
   /** The last record of a stream, of any writer: as little as there is, to see whether the server answers. */
-  async ask(stream: StreamName): Promise<ResolvedEvent['event'] | null> {
+  ask(stream: StreamName): Promise<NonNullable<ResolvedEvent['event']> | null> {
     return this.#repeated(async (session) => {
       const options = { fromRevision: END, maxCount: 1, direction: BACKWARDS, requiresLeader: true } as const;
       this.context.count('read stream');
       const read = session.client.readStream(this.context.names.nameOf(stream), options);
       try {
-        for await (const { event } of this.#supervised(session, read)) return event;
+        return (await this.#firstOf(session, read))?.event ?? null;
       } catch (error) {
-        if (!(error instanceof StreamNotFoundError || error instanceof StreamDeletedError))
-          throw this.#explained(error, stream);
+        if (error instanceof StreamNotFoundError || error instanceof StreamDeletedError) return null;
+        throw this.#explained(error, stream);
       }
-      return null;
     });
   }
 
@@ -154,41 +155,41 @@ export class Reads {
     return page.events[0] ?? null;
   }
 
-  async log(after: bigint, limit: number): Promise<readonly LoggedEvent[]> {
-    if (limit < 1) return [];
-    const began = this.context.clock.monotonic();
-    const found = await this.#repeated(async (session) => {
-      const found: LoggedEvent[] = [];
-      for await (const resolved of this.#logAfter(session, after)) {
-        const event = loggedEvent(resolved, this.context);
-        if (event !== null) found.push(event);
-        if (found.length === limit) break;
-      }
-      return found;
-    });
-    if (found.length === 0) await this.passedOver(began);
-    return found;
+  log(after: bigint, limit: number): Promise<readonly LoggedEvent[]> {
+    return this.#log(after, limit, (resolved) => loggedEvent(resolved, this.context));
   }
 
   /** As `log`, with the texts that the server keeps. Throws UnknownCategory, too. */
-  async storedLog(after: bigint, limit: number): Promise<readonly StoredEvent[]> {
+  storedLog(after: bigint, limit: number): Promise<readonly StoredEvent[]> {
+    const of = (resolved: AllStreamResolvedEvent): StoredEvent | UnknownCategory | null => {
+      const unknown = unknownCategory(resolved, this.context);
+      const event = loggedEvent(resolved, this.context);
+      if (unknown !== null || event === null || resolved.event === undefined) return unknown;
+      return { position: event.position, ...storedEvent(resolved.event, event) };
+    };
+    return this.#log(after, limit, of, keepingTexts);
+  }
+
+  async #log<Event>(
+    after: bigint,
+    limit: number,
+    of: (resolved: AllStreamResolvedEvent) => Event | UnknownCategory | null,
+    begin?: Begin,
+  ): Promise<readonly Event[]> {
     if (limit < 1) return [];
     const began = this.context.clock.monotonic();
-    const stop: { at: UnknownCategory | null } = { at: null };
-    const found = await this.#repeated(async (session) => {
-      const events: StoredEvent[] = [];
-      for await (const resolved of this.#logAfter(session, after, keepingTexts)) {
-        stop.at = unknownCategory(resolved, this.context);
-        if (stop.at !== null) break;
-        const event = loggedEvent(resolved, this.context);
-        if (event !== null && resolved.event !== undefined)
-          events.push({ position: event.position, ...storedEvent(resolved.event, event) });
-        if (events.length === limit) break;
+    const { found, unknown } = await this.#repeated(async (session) => {
+      const found: Event[] = [];
+      for await (const resolved of this.#logAfter(session, after, begin)) {
+        const event = of(resolved);
+        if (event instanceof UnknownCategory) return { found, unknown: event };
+        if (event !== null) found.push(event);
+        if (found.length === limit) break;
       }
-      return events;
+      return { found, unknown: null };
     });
     // Earlier events are returned first.
-    if (found.length === 0 && stop.at !== null) throw stop.at;
+    if (found.length === 0 && unknown !== null) throw unknown;
     if (found.length === 0) await this.passedOver(began);
     return found;
   }
@@ -309,12 +310,9 @@ export class Reads {
   async #lastRecord(session: Session, time: Milliseconds): Promise<AllStreamResolvedEvent | null> {
     this.context.count('read all');
     const read = session.client.readAll(lastRecord);
-    try {
-      for await (const resolved of this.#supervised(session, read, time)) return resolved;
-    } catch (error) {
+    return this.#firstOf(session, read, time).catch((error: unknown) => {
       throw explained(error, this.context);
-    }
-    return null;
+    });
   }
 
   /**
@@ -333,14 +331,13 @@ export class Reads {
         requiresLeader: true,
       });
       try {
-        for await (const resolved of this.#supervised(session, read)) {
-          const event = loggedEvent(resolved, this.context);
-          return event?.position === position ? markOf(event) : null;
-        }
+        const first = await this.#firstOf(session, read);
+        const event = first && loggedEvent(first, this.context);
+        return event?.position === position ? markOf(event) : null;
       } catch (error) {
-        if (!isInvalidPosition(error)) throw explained(error, this.context);
+        if (isInvalidPosition(error)) return null;
+        throw explained(error, this.context);
       }
-      return null;
     });
   }
 
@@ -362,25 +359,25 @@ export class Reads {
     });
   }
 
-  /** The position of an event among the last `limit` events of ours, or null. */
-  positionOf(id: string | undefined, limit: number): Promise<bigint | null> {
-    return this.#repeated(async (session) => {
+  /** The position of an event of ours; if it lies far back, the head's, which comes after it. */
+  async positionOf(id: string | undefined): Promise<bigint> {
+    const position = await this.#repeated(async (session) => {
       let seen = 0;
       for await (const { event, commitPosition } of this.#logBackwards(session)) {
         if (event?.id === id) return commitPosition ?? event?.position.commit ?? null;
         seen += 1;
-        if (seen >= limit) break;
+        if (seen >= searchedForPosition) break;
       }
       return null;
     });
+    return position ?? (await this.head()).position;
   }
 
   /** Reads, and again for as long as there is hope. */
   async #repeated<T>(read: (session: Session) => Promise<T>): Promise<T> {
     const { clock, connection, onError } = this.context;
-    const began = clock.monotonic();
-    let wasStarting = false;
-    for (let failures = 0; ; failures += 1) {
+    const pauseAfter = pausesOf(this.context);
+    for (;;) {
       const { session } = connection;
       try {
         const result = await read(session);
@@ -389,8 +386,7 @@ export class Reads {
       } catch (error) {
         onError(error);
         connection.failed(session, error);
-        const pause = pauseBefore(this.context, error, { began, failures, wasStarting });
-        wasStarting ||= isNotReady(error);
+        const pause = pauseAfter(error);
         if (pause === null) throw unavailable(error);
         await clock.sleep(pause);
       }
@@ -439,7 +435,7 @@ export class Reads {
     session: Session,
     after: bigint,
     begin: Begin = (read) => read,
-  ): AsyncGenerator<AllStreamResolvedEvent, void, undefined> {
+  ): AsyncGenerator<AllStreamResolvedEvent> {
     const fromPosition = this.startAfter(after);
     // Readers of stored texts take an end of the log for its end.
     const requiresLeader = begin === keepingTexts;
@@ -460,7 +456,7 @@ export class Reads {
   #logBackwards(
     session: Session,
     { from = END, size }: { readonly from?: ReadPosition; readonly size?: number } = {},
-  ): AsyncGenerator<AllStreamResolvedEvent, void, undefined> {
+  ): AsyncGenerator<AllStreamResolvedEvent> {
     const options = { fromPosition: from, direction: BACKWARDS, requiresLeader: true } as const;
     const read = this.ours(session, { ...options, ...(size !== undefined && { maxCount: size }) });
     return this.ofLog(session, read, 0n);
@@ -480,11 +476,7 @@ export class Reads {
    * The results of a search. From a position on, it may be silent for as long as reading everything before it
    * takes, while the server answers other calls.
    */
-  async *ofLog(
-    session: Session,
-    read: ReadAll,
-    from: bigint,
-  ): AsyncGenerator<AllStreamResolvedEvent, void, undefined> {
+  async *ofLog(session: Session, read: ReadAll, from: bigint): AsyncGenerator<AllStreamResolvedEvent> {
     const { clock, times } = this.context;
     const half = times.read / 2;
     const began = clock.monotonic();
@@ -500,12 +492,18 @@ export class Reads {
     }
   }
 
+  /** The first result of a read; null if there is none. */
+  async #firstOf<T>(session: Session, read: Read<T>, time?: Milliseconds): Promise<T | null> {
+    for await (const first of this.#supervised(session, read, time)) return first;
+    return null;
+  }
+
   #supervised<T>(
     { replaced }: Session,
-    read: Source<T> & { cancel(): Promise<void> },
+    read: Read<T>,
     time = this.context.times.read,
     isOverdue = () => Promise.resolve(true),
-  ): AsyncGenerator<T, void, undefined> {
+  ): AsyncGenerator<T> {
     const { clock, times } = this.context;
     return supervised(read, {
       clock,

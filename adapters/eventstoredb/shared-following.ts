@@ -1,24 +1,14 @@
 import { nextTurn } from '../../application/timing/next-turn.js';
-import { markOf } from '../../application/ports/event-store.js';
+import { markOf, type EventStore } from '../../application/ports/event-store.js';
 import type { ReadUpTo } from '../../application/log/same-log.js';
 import { FinalError } from '../../domain/errors.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import { Stretch, type StretchReader } from './stretch.js';
 
-/** A part of the log, as it was read. */
-export interface LogPage<Cursor> {
-  readonly events: readonly LoggedEvent[];
-  /** Where to read on. */
-  readonly next: Cursor;
-  /** Whether the log had nothing more. */
-  readonly isLast: boolean;
-}
-
 /** The source of the log, for followers. Its failures have been reported when they are thrown. */
-export interface LogSource<Cursor> {
-  /** A position as a place to read on from. */
-  cursorAt(position: bigint): Cursor;
-  page(from: Cursor): Promise<LogPage<Cursor>>;
+export interface LogSource {
+  /** The log after a position in pages, until it has nothing more. */
+  pages(after: bigint): AsyncIterable<readonly LoggedEvent[]>;
   /** The events after a position as they come, until the signal aborts. Throws if the server is lost. */
   subscribe(after: bigint, signal: AbortSignal): AsyncIterable<readonly LoggedEvent[]>;
   /** Throws OtherLog if the log is not the one that was read. */
@@ -27,13 +17,6 @@ export interface LogSource<Cursor> {
   gather(signal: AbortSignal): Promise<void>;
   /** Waits after this number of failures in a row. */
   pause(failures: number, signal: AbortSignal): Promise<void>;
-}
-
-export interface Following {
-  /** Exclusive. */
-  readonly after: bigint;
-  readonly signal: AbortSignal;
-  readonly batch?: number;
 }
 
 const usualBatch = 500;
@@ -47,18 +30,17 @@ const busyBatch = 8;
  * falls out, reads by itself, and joins the others when it has caught up. A follower that fails or ends
  * leaves the others alone.
  */
-export class SharedFollowing<Cursor> {
+export class SharedFollowing {
   /** The stretches that are still being added to. */
   readonly #stretches = new Set<Stretch>();
 
-  constructor(private readonly source: LogSource<Cursor>) {}
+  constructor(private readonly source: LogSource) {}
 
   /** EventStore.follow: only events that were handled move a follower on. */
-  async *follow({
-    after,
-    signal,
-    batch = usualBatch,
-  }: Following): AsyncGenerator<readonly LoggedEvent[], void, undefined> {
+  async *follow(
+    after: bigint,
+    { signal, batch = usualBatch }: Parameters<EventStore['follow']>[1],
+  ): AsyncGenerator<readonly LoggedEvent[]> {
     let handled: ReadUpTo = { position: after };
     const reader: StretchReader = { position: after, batch, next: null };
     let failures = 0;
@@ -94,10 +76,7 @@ export class SharedFollowing<Cursor> {
    * The events of one stretch, until it ends or its reader has fallen out. Throws the error that ended the
    * stretch.
    */
-  async *#stretchOf(
-    reader: StretchReader,
-    signal: AbortSignal,
-  ): AsyncGenerator<readonly LoggedEvent[], void, undefined> {
+  async *#stretchOf(reader: StretchReader, signal: AbortSignal): AsyncGenerator<readonly LoggedEvent[]> {
     const stretch = this.#enter(reader);
     try {
       while (!signal.aborted && stretch.holds(reader.position)) {
@@ -157,35 +136,27 @@ export class SharedFollowing<Cursor> {
       next = this.#continuationOf(stretch);
       return next !== null || stretch.abandoned.aborted;
     };
+    /** Returns whether there was nothing more. */
+    const addAll = async (parts: AsyncIterable<readonly LoggedEvent[]>): Promise<boolean> => {
+      for await (const events of parts) {
+        stretch.add(events);
+        await stretch.room();
+        if (isOver()) return false;
+      }
+      return true;
+    };
     let failure: Error | null = null;
     try {
-      stretch.atHead = await this.#readOn(stretch, isOver);
-      if (!isOver()) {
-        stretch.live = true;
-        for await (const events of this.source.subscribe(stretch.to, stretch.abandoned)) {
-          stretch.add(events);
-          await stretch.room();
-          if (isOver()) break;
-        }
-      }
+      if (isOver()) return;
+      stretch.atHead = await addAll(this.source.pages(stretch.to));
+      if (isOver()) return;
+      stretch.live = true;
+      await addAll(this.source.subscribe(stretch.to, stretch.abandoned));
     } catch (error) {
       failure = error instanceof Error ? error : new Error(String(error));
     } finally {
       this.#stretches.delete(stretch);
       stretch.end(failure, failure === null ? next : null);
     }
-  }
-
-  /** Adds pages to a stretch. Returns whether it has come to the head of the log. */
-  async #readOn(stretch: Stretch, isOver: () => boolean): Promise<boolean> {
-    let cursor = this.source.cursorAt(stretch.to);
-    let isLast = false;
-    while (!isLast && !isOver()) {
-      const page = await this.source.page(cursor);
-      stretch.add(page.events);
-      ({ next: cursor, isLast } = page);
-      await stretch.room();
-    }
-    return isLast;
   }
 }

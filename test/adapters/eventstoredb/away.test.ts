@@ -1,9 +1,8 @@
 import { UnavailableError } from '@eventstore/db-client';
 import { expect } from 'chai';
-import type { Context } from '../../../adapters/eventstoredb/context.js';
+import { pausesOf, type Context } from '../../../adapters/eventstoredb/context.js';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
 import { NotReady } from '../../../adapters/eventstoredb/failures.js';
-import { pauseBefore } from '../../../adapters/eventstoredb/retries.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
 import { VirtualClock } from '../../support/memory/clock.js';
@@ -22,7 +21,7 @@ const isRefused = async (call: Promise<unknown>): Promise<void> => {
 };
 
 /**
- * What `pauseBefore` says to failures one after the other, until it gives up, and how long it waited in all.
+ * What `pausesOf` says to failures one after the other, until it gives up, and how long it waited in all.
  */
 const waits = async (
   error: unknown,
@@ -37,8 +36,10 @@ const waits = async (
     backoff: (failures: number) => 50 * 2 ** failures,
   } as unknown as Context;
   const pauses: number[] = [];
-  for (let failures = 0; ; failures += 1) {
-    const pause = pauseBefore(context, error, { began: 0, failures, wasStarting });
+  const pauseAfter = pausesOf(context);
+  if (wasStarting) pauseAfter(new NotReady('Server Is Not Ready'));
+  for (;;) {
+    const pause = pauseAfter(error);
     if (pause === null) return { pauses, waited: virtual.monotonic() };
     pauses.push(pause);
     await virtual.advance(pause);

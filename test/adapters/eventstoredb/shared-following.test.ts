@@ -9,7 +9,7 @@ import { eventually } from '../../support/time/eventually.js';
 const pageSize = 200;
 
 /** A log in memory whose events are counted as they are handed out: each of them would have been decoded. */
-class FakeLog implements LogSource<bigint> {
+class FakeLog implements LogSource {
   readonly events: LoggedEvent[] = [];
   decoded = 0;
   subscriptions = 0;
@@ -40,19 +40,19 @@ class FakeLog implements LogSource<bigint> {
     this.#ring(new Error('the connection was lost'));
   }
 
-  cursorAt(position: bigint): bigint {
-    return position;
-  }
-
-  async page(from: bigint) {
-    await nextTurn();
-    if (this.failing > 0) {
-      this.failing -= 1;
-      throw new Error('the page was lost');
+  async *pages(after: bigint) {
+    for (let next = Number(after), isLast = false; !isLast;) {
+      await nextTurn();
+      if (this.failing > 0) {
+        this.failing -= 1;
+        throw new Error('the page was lost');
+      }
+      const events = this.events.slice(next, next + pageSize);
+      this.decoded += events.length;
+      next += events.length;
+      isLast = events.length < pageSize;
+      yield events;
     }
-    const events = this.events.slice(Number(from), Number(from) + pageSize);
-    this.decoded += events.length;
-    return { events, next: from + BigInt(events.length), isLast: events.length < pageSize };
   }
 
   async *subscribe(after: bigint, signal: AbortSignal) {
@@ -107,7 +107,7 @@ class FakeLog implements LogSource<bigint> {
  * Somebody who follows; what it has seen, and in which batches. `before` may hold it up before each batch.
  */
 const follow = (
-  following: SharedFollowing<bigint>,
+  following: SharedFollowing,
   {
     after = 0n,
     batch = 500,
@@ -122,7 +122,7 @@ const follow = (
   const seen: bigint[] = [];
   const batches: number[] = [];
   const run = async (): Promise<void> => {
-    for await (const events of following.follow({ after, signal: stop.signal, batch })) {
+    for await (const events of following.follow(after, { signal: stop.signal, batch })) {
       await before();
       seen.push(...events.map(({ position }) => position));
       batches.push(events.length);
@@ -327,8 +327,8 @@ describe('following the log together', () => {
         while (seen.length < total) {
           const stop = new AbortController();
           try {
-            const options = { after: seen.at(-1) ?? 0n, signal: stop.signal, batch: 1 + below(300) };
-            for await (const events of following.follow(options)) {
+            const options = { signal: stop.signal, batch: 1 + below(300) };
+            for await (const events of following.follow(seen.at(-1) ?? 0n, options)) {
               for (let turns = below(4); turns > 0; turns -= 1) await nextTurn();
               if (below(20) === 0) throw new Error('it failed before it had handled them');
               seen.push(...events.map(({ position }) => position));

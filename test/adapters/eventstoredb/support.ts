@@ -2,7 +2,7 @@ import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import type { EventStoreDbTimes } from '../../../adapters/eventstoredb/context.js';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
-import type { ForeignEvent } from '../../../adapters/eventstoredb/foreign-events.js';
+import type { ForeignEvent } from '../../../adapters/eventstoredb/events.js';
 import type { NewEvent, StreamWrite, WriteOutcome } from '../../../application/ports/event-store.js';
 import { noStream } from '../../../application/ports/event-store.js';
 import { EventStoreDbStandIn } from '../../engines/eventstoredb-stand-in.js';
