@@ -110,7 +110,6 @@ export class Appends {
   }
 
   async #send({ client, batches }: Session, proposed: ServerWrite): Promise<AppendAnswer> {
-    const { clock, connection, times } = this.context;
     const size = proposed.events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
     if (batches.isSupported && size <= maxBytesInBatch) {
       try {
@@ -120,10 +119,7 @@ export class Appends {
       }
     }
     this.context.count('append');
-    return appendClassically(
-      { client, credentials: connection.credentials, clock, time: times.append },
-      proposed,
-    );
+    return appendClassically(this.context, client, proposed);
   }
 
   #refusal({ stream }: StreamWrite, cause: unknown): unknown {

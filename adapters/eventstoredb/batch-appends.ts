@@ -8,7 +8,7 @@ import type { Clock, Entropy } from '../../application/ports/system.js';
 import { codeOf, messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { ProposedEvent } from './events.js';
-import { AppendFailed, NotReady, saysNotReady, wasUnsent } from './failures.js';
+import { AppendFailed, isNotReady, wasUnsent } from './failures.js';
 import { Overdue } from './supervision.js';
 
 /** `revision`: of the last event. `position`: null if the server doesn't tell it. */
@@ -271,10 +271,8 @@ const answerOf = (response: BatchAppendResp): AppendAnswer => {
     case 'event_store.client.BadRequest':
       throw new AppendFailed('refused', new Error(error?.getMessage()));
     default: {
-      const message = error?.getMessage() ?? 'the response says nothing';
-      throw saysNotReady(message)
-        ? new AppendFailed('none', new NotReady(message))
-        : new AppendFailed('open', new Error(message));
+      const cause = new Error(error?.getMessage() ?? 'the response says nothing');
+      throw new AppendFailed(isNotReady(cause) ? 'none' : 'open', cause);
     }
   }
 };

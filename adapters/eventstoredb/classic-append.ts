@@ -1,29 +1,23 @@
 import {
+  AccessDeniedError,
+  InvalidArgumentError,
   jsonEvent,
+  MaxAppendSizeExceededError,
   NO_STREAM,
   StreamDeletedError,
   WrongExpectedVersionError,
   type EventStoreDBClient,
 } from '@eventstore/db-client';
-import type { Clock } from '../../application/ports/system.js';
 import { withTimeout } from '../../application/timing/with-timeout.js';
-import type { Milliseconds } from '../../domain/ids.js';
 import type { AppendAnswer, ServerWrite } from './batch-appends.js';
-import type { Credentials } from './connection.js';
-import { AppendFailed, isNotReady, wasRefused, wasUnsent } from './failures.js';
+import type { Context } from './context.js';
+import { AppendFailed, isNotReady, wasUnsent } from './failures.js';
 import { Overdue } from './supervision.js';
-
-interface ClassicOptions {
-  readonly client: EventStoreDBClient;
-  readonly credentials: Credentials;
-  readonly clock: Clock;
-  /** How long the append may take. */
-  readonly time: Milliseconds;
-}
 
 /** One append by a call of its own. Rejects with AppendFailed. (docs/engines.md#eventstoredb) */
 export const appendClassically = async (
-  { client, credentials, clock, time }: ClassicOptions,
+  { connection, clock, times }: Context,
+  client: EventStoreDBClient,
   { name, expected, events }: ServerWrite,
 ): Promise<AppendAnswer> => {
   const proposed = events.map(({ id, type, data, metadata }) =>
@@ -31,14 +25,14 @@ export const appendClassically = async (
   );
   const options = {
     expectedRevision: expected < 0 ? NO_STREAM : BigInt(expected),
-    credentials,
+    credentials: connection.credentials,
     requiresLeader: true,
-    deadline: time,
+    deadline: times.append,
   } as const;
   try {
     // The call's own deadline doesn't cover the search for a server: without this time it may stay pending
     // forever.
-    const timeout = time * 2;
+    const timeout = times.append * 2;
     const result = await withTimeout(clock, timeout, client.appendToStream(name, proposed, options), () => {
       throw new Overdue(`no response within ${timeout} ms`);
     });
@@ -59,8 +53,11 @@ export const appendClassically = async (
 const parsed = (json: Buffer): Record<string, unknown> =>
   JSON.parse(json.toString()) as Record<string, unknown>;
 
+/** For calls that the server refuses, and would refuse again. */
+const refusals = [AccessDeniedError, InvalidArgumentError, MaxAppendSizeExceededError];
+
 /** Any failure that proves nothing leaves the outcome open, even one whose code means another elsewhere. */
 const effectOf = (error: unknown): AppendFailed['effect'] => {
-  if (wasRefused(error)) return 'refused';
+  if (refusals.some((refusal) => error instanceof refusal)) return 'refused';
   return isNotReady(error) || wasUnsent(error) ? 'none' : 'open';
 };

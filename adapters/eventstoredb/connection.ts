@@ -56,31 +56,23 @@ export class Connection {
   readonly isCluster: boolean;
   #generation = 0;
   #replacedAt: Milliseconds;
-  #session: Session;
+  session: Session;
   #failures = 0;
   #lastFailure: unknown = null;
-  #answers = false;
+  /** Whether the last call that ended was answered. False before the first one. */
+  answers = false;
 
   /** Throws if the connection string can't be read. */
   constructor(private readonly options: ConnectionOptions) {
     this.#replacedAt = options.clock.monotonic();
     this.credentials = credentialsOf(options.url);
     this.isCluster = namesCluster.test(options.url);
-    this.#session = openSession(options, options.url);
-  }
-
-  /** Whether the last call that ended was answered. False before the first one. */
-  get answers(): boolean {
-    return this.#answers;
-  }
-
-  get session(): Session {
-    return this.#session;
+    this.session = openSession(options, options.url);
   }
 
   /** Reports that a call succeeded: the failures before it no longer count. */
   succeeded(): void {
-    this.#answers = true;
+    this.answers = true;
     this.#failures = 0;
   }
 
@@ -90,11 +82,11 @@ export class Connection {
    * client would get the same answer. (In a cluster another node may know the leader.)
    */
   failed(session: Session, error: unknown): void {
-    if (session !== this.#session || session.replaced.aborted || isDenial(error)) return;
+    if (session !== this.session || session.replaced.aborted || isDenial(error)) return;
     if (!this.isCluster && isNotReady(error instanceof AppendFailed ? error.cause : error)) return;
     if (error instanceof AppendFailed && error === this.#lastFailure) return;
     this.#lastFailure = error;
-    this.#answers = false;
+    this.answers = false;
     this.#failures += 1;
     const { clock, times, url } = this.options;
     const now = clock.monotonic();
@@ -102,15 +94,15 @@ export class Connection {
     this.#failures = 0;
     this.#replacedAt = now;
     this.#generation += 1;
-    this.#session = openSession(this.options, withOwnConnection(url, this.#generation));
+    this.session = openSession(this.options, withOwnConnection(url, this.#generation));
     // The order matters: a read whose call is cancelled ends as if it were complete.
     session.end(new Replaced('the client was replaced after repeated failures', { cause: error }));
     dispose(session.client).catch(() => undefined);
   }
 
   async close(): Promise<void> {
-    this.#session.end(new Error('the event store was closed'));
-    await withTimeout(this.options.clock, closeTimeout, dispose(this.#session.client), () => null);
+    this.session.end(new Error('the event store was closed'));
+    await withTimeout(this.options.clock, closeTimeout, dispose(this.session.client), () => null);
   }
 }
 

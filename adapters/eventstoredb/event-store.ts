@@ -17,31 +17,6 @@ import { assertReadable, logFormat } from '../../application/log/log-format.js';
 /** Holds the format of the log in its last event. No reader of the log takes it for a stream of ours. */
 const markStream = 'cards-log-format' as StreamName;
 
-/**
- * Compares the log's format with that of this version. `marks`: notes this version's if there is none, or an
- * older one. Throws NewerLog and EventStoreUnavailable.
- */
-const compareFormat = async (context: Context, reads: Reads, marks: boolean): Promise<void> => {
-  const { connection, names, count } = context;
-  const last = await reads.ask(markStream);
-  const data: unknown = last?.data;
-  const format = typeof data === 'object' && data !== null && 'format' in data ? Number(data.format) : 0;
-  assertReadable(format);
-  if (!marks || format === logFormat) return;
-  const event = jsonEvent({ type: 'LogFormat', data: { format: logFormat } });
-  const options = {
-    expectedRevision: last?.revision ?? NO_STREAM,
-    credentials: connection.credentials,
-  } as const;
-  count('append');
-  await connection.session.client
-    .appendToStream(names.nameOf(markStream), event, options)
-    .catch((error: unknown) => {
-      // Another process has just done so.
-      if (!(error instanceof WrongExpectedVersionError)) throw unavailable(error);
-    });
-};
-
 export interface EventStoreDbSettings {
   /** `esdb://` or `esdb+discover://`: one node or a cluster, with or without TLS. */
   readonly url: string;
@@ -107,11 +82,26 @@ export class EventStoreDbEventStore implements EventStore, RawLog {
   }
 
   /**
-   * Makes sure that this version can read the log. `marks`: it will write to it. Throws NewerLog and
-   * EventStoreUnavailable.
+   * Makes sure that this version can read the log. `marks`: it will write to it, and notes its format if there
+   * is none, or an older one. Throws NewerLog and EventStoreUnavailable.
    */
-  assertFormat(marks = false): Promise<void> {
-    return compareFormat(this.#context, this.#reads, marks);
+  async assertFormat(marks = false): Promise<void> {
+    const { connection, names, count } = this.#context;
+    const last = await this.#reads.ask(markStream);
+    const data: unknown = last?.data;
+    const format = typeof data === 'object' && data !== null && 'format' in data ? Number(data.format) : 0;
+    assertReadable(format);
+    if (!marks || format === logFormat) return;
+    const event = jsonEvent({ type: 'LogFormat', data: { format: logFormat } });
+    const { credentials } = connection;
+    const options = { expectedRevision: last?.revision ?? NO_STREAM, credentials } as const;
+    count('append');
+    await connection.session.client
+      .appendToStream(names.nameOf(markStream), event, options)
+      .catch((error: unknown) => {
+        // Another process has just done so.
+        if (!(error instanceof WrongExpectedVersionError)) throw unavailable(error);
+      });
   }
 
   readonly append: EventStore['append'] = (writes) => this.#appends.append(writes);

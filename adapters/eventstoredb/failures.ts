@@ -1,11 +1,5 @@
 import { NamedError } from '../../domain/errors.js';
-import {
-  AccessDeniedError,
-  InvalidArgumentError,
-  MaxAppendSizeExceededError,
-  NotLeaderError,
-  UnavailableError,
-} from '@eventstore/db-client';
+import { NotLeaderError, UnavailableError } from '@eventstore/db-client';
 import { Overdue } from './supervision.js';
 
 /**
@@ -27,7 +21,7 @@ const unsentDetails = [
   'Failed to discover',
 ];
 
-export const detailsOf = (error: unknown): string => {
+const detailsOf = (error: unknown): string => {
   if (!(error instanceof Error)) return '';
   return 'details' in error && typeof error.details === 'string'
     ? error.details
@@ -39,9 +33,7 @@ const beginsWithOne = (text: string, beginnings: readonly string[]): boolean =>
 
 /** Whether a server answered that it is not, or not yet, the one to ask. */
 export const isNotReady = (error: unknown): boolean =>
-  error instanceof NotLeaderError ||
-  error instanceof NotReady ||
-  beginsWithOne(detailsOf(error), notReadyDetails);
+  error instanceof NotLeaderError || beginsWithOne(detailsOf(error), notReadyDetails);
 
 /** Whether the call never left this process. */
 export const wasUnsent = (error: unknown): boolean => beginsWithOne(detailsOf(error), unsentDetails);
@@ -55,17 +47,8 @@ export const isAway = (error: unknown): boolean =>
   wasUnsent(error) ||
   (error instanceof Replaced && !(error.cause instanceof Overdue));
 
-/** Whether the server refused the call, and would refuse it again. */
-export const wasRefused = (error: unknown): boolean =>
-  error instanceof AccessDeniedError ||
-  error instanceof InvalidArgumentError ||
-  error instanceof MaxAppendSizeExceededError;
-
 /** The client, with its pending calls, was replaced. `cause`: the last of its failures. */
 export class Replaced extends NamedError {}
-
-/** The server answered that it is starting, or has no leader. */
-export class NotReady extends NamedError {}
 
 /**
  * An append that failed. `effect`: `none` if certainly nothing of it is stored and another try may succeed,
@@ -79,6 +62,3 @@ export class AppendFailed extends NamedError {
     super(cause instanceof Error ? cause.message : String(cause));
   }
 }
-
-/** Whether a text is a reason that a server which is not ready gives for a failed append. */
-export const saysNotReady = (message: string): boolean => beginsWithOne(message, notReadyDetails);

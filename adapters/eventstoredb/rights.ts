@@ -6,6 +6,7 @@ import {
   jsonEvent,
   NO_STREAM,
   StreamNotFoundError,
+  type ResolvedEvent,
 } from '@eventstore/db-client';
 import { credentialsOf } from './connection.js';
 import { unavailable } from './context.js';
@@ -13,11 +14,6 @@ import { unavailable } from './context.js';
 const metadataOfLog = '$$$all';
 /** The readers of `$all` on a server without other settings. */
 const usualReaders = ['$admins'];
-
-interface Metadata {
-  readonly revision: bigint | null;
-  readonly json: Readonly<Record<string, unknown>>;
-}
 
 /**
  * Lets a user or a group read `$all`, beside its present readers, and changes nothing else of its metadata.
@@ -34,7 +30,7 @@ export const grantReadOfAll = async (url: string, user: string): Promise<readonl
     if (readers.includes(user)) return readers;
     const data = { ...json, $acl: { ...acl, $r: [...readers, user] } };
     await client.appendToStream(metadataOfLog, jsonEvent({ type: '$metadata', data }), {
-      expectedRevision: revision ?? NO_STREAM,
+      expectedRevision: revision,
       credentials,
     });
     return [...readers, user];
@@ -53,18 +49,16 @@ export const grantReadOfAll = async (url: string, user: string): Promise<readonl
  * Not by the client's own call: it gives a position where the revision should be, and knows one form of the
  * rights.
  */
-const metadataOf = async (client: EventStoreDBClient): Promise<Metadata> => {
+const metadataOf = async (client: EventStoreDBClient) => {
   const read = client.readStream(metadataOfLog, { fromRevision: END, direction: BACKWARDS, maxCount: 1 });
-  let found: Metadata = { revision: null, json: {} };
+  let found: ResolvedEvent['event'];
   try {
     // To its end: a read that was left would hold up the end of the client.
-    for await (const { event } of read)
-      if (event !== undefined)
-        found = { revision: event.revision, json: isObject(event.data) ? event.data : {} };
+    for await (const { event } of read) found = event;
   } catch (error) {
     if (!(error instanceof StreamNotFoundError)) throw error;
   }
-  return found;
+  return { revision: found?.revision ?? NO_STREAM, json: isObject(found?.data) ? found.data : {} } as const;
 };
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import type { LoggedEvent } from '../../domain/events.js';
 
 /** A reader that takes events from a stretch. */
@@ -39,13 +40,13 @@ export class Stretch {
   #from: bigint;
   #events: LoggedEvent[] = [];
   readonly #readers = new Set<StretchReader>();
-  readonly #waitingReaders = new Set<() => void>();
-  readonly #waitingForRoom = new Set<() => void>();
+  readonly #bells = new EventEmitter<{ readonly more: []; readonly room: [] }>();
   readonly #abandoned = new AbortController();
 
   constructor(after: bigint) {
     this.#from = after;
     this.to = after;
+    this.#bells.setMaxListeners(0);
   }
 
   /** Whether everything after a position is here, or will come. */
@@ -89,7 +90,7 @@ export class Stretch {
       this.to = event.position;
     }
     this.#drop();
-    ring(this.#waitingReaders);
+    this.#bells.emit('more');
   }
 
   /** Nothing more is added: because of a failure, or because another stretch goes on. */
@@ -97,7 +98,7 @@ export class Stretch {
     this.ended = true;
     this.failure = failure;
     for (const reader of this.#readers) reader.next = next;
-    ring(this.#waitingReaders);
+    this.#bells.emit('more');
   }
 
   join(reader: StretchReader): void {
@@ -107,25 +108,30 @@ export class Stretch {
   leave(reader: StretchReader): void {
     this.#readers.delete(reader);
     if (this.#readers.size === 0) this.#abandoned.abort('the stretch has no reader any more');
-    ring(this.#waitingForRoom);
+    this.#bells.emit('room');
   }
 
   /** The reader has handled everything up to the position. */
   advance(reader: StretchReader, position: bigint): void {
     reader.position = position;
     this.#drop();
-    ring(this.#waitingForRoom);
+    this.#bells.emit('room');
   }
 
   /** Resolves when events were added, when it has ended, or when the signal aborts. */
   async more(signal: AbortSignal): Promise<void> {
-    if (!this.ended) await rung(this.#waitingReaders, signal);
+    if (!this.ended) await this.#rung('more', signal);
   }
 
   /** Resolves when the foremost reader has not much left to take, or there is no reader any more. */
   async room(): Promise<void> {
     while (!this.#abandoned.signal.aborted && this.#unread() >= this.#ahead())
-      await rung(this.#waitingForRoom, this.#abandoned.signal);
+      await this.#rung('room', this.#abandoned.signal);
+  }
+
+  /** Waits for a ring, or until the signal aborts. */
+  async #rung(bell: 'more' | 'room', signal: AbortSignal): Promise<void> {
+    await once(this.#bells, bell, { signal }).catch(() => undefined);
   }
 
   /** How many events the foremost reader has not handled. */
@@ -161,23 +167,3 @@ export class Stretch {
     return low;
   }
 }
-
-const ring = (waiting: Set<() => void>): void => {
-  const all = [...waiting];
-  waiting.clear();
-  for (const wake of all) wake();
-};
-
-const rung = (waiting: Set<() => void>, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const wake = (): void => {
-      signal.removeEventListener('abort', wake);
-      waiting.delete(wake);
-      resolve();
-    };
-    if (signal.aborted) wake();
-    else {
-      waiting.add(wake);
-      signal.addEventListener('abort', wake, { once: true });
-    }
-  });

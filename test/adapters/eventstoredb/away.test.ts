@@ -2,7 +2,6 @@ import { UnavailableError } from '@eventstore/db-client';
 import { expect } from 'chai';
 import { pausesOf, type Context } from '../../../adapters/eventstoredb/context.js';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
-import { NotReady } from '../../../adapters/eventstoredb/failures.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
 import { VirtualClock } from '../../support/memory/clock.js';
@@ -37,7 +36,7 @@ const waits = async (
   } as unknown as Context;
   const pauses: number[] = [];
   const pauseAfter = pausesOf(context);
-  if (wasStarting) pauseAfter(new NotReady('Server Is Not Ready'));
+  if (wasStarting) pauseAfter(notReady);
   for (;;) {
     const pause = pauseAfter(error);
     if (pause === null) return { pauses, waited: virtual.monotonic() };
@@ -46,12 +45,13 @@ const waits = async (
   }
 };
 
+const notReady = new Error('Server Is Not Ready');
 const gone = new UnavailableError(undefined, 'No connection established. Last error: connect ECONNREFUSED');
 
 describe('what certainly had no effect on EventStoreDB', () => {
   it('is tried again for 3 s, at least four times a second, if a server says that it is not ready', async () => {
     for (const isCluster of [true, false]) {
-      const { pauses, waited } = await waits(new NotReady('Server Is Not Ready'), isCluster);
+      const { pauses, waited } = await waits(notReady, isCluster);
       expect(waited).to.be.within(2_700, 3_000);
       expect(Math.max(...pauses)).to.equal(250);
     }
