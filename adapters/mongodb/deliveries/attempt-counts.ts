@@ -10,16 +10,13 @@ import {
 
 /** An attempt that was recorded in its delivery, and its effect on its endpoint. */
 export interface UncountedAttempt {
-  readonly delivery: string;
   readonly endpoint: string;
   readonly uncounted: Uncounted;
 }
 
 /** The attempt of a delivery that is yet to be counted, if any. */
-export const uncountedOf = ({ _id, endpoint, uncounted }: DeliveryRow): UncountedAttempt[] =>
-  uncounted === undefined ? [] : [{ delivery: _id, endpoint, uncounted }];
-
-const leftoverBatch = 500;
+export const uncountedOf = ({ endpoint, uncounted }: DeliveryRow): UncountedAttempt[] =>
+  uncounted === undefined ? [] : [{ endpoint, uncounted }];
 
 const withAttempt = (row: EndpointRow, { at, failure, enabledAt, disableAfter }: Uncounted): EndpointRow => {
   const current = row.enabledAt === enabledAt;
@@ -75,22 +72,20 @@ export const readEndpoints = async (
     .find({ _id: { $in: [...new Set(endpoints)] } })
     .toArray();
 
-/** The deliveries that still have their notes. */
+/** An attempt's id begins with that of its delivery. */
+const deliveryOfAttempt = (attempt: string): string => attempt.slice(0, attempt.lastIndexOf(' '));
+
+/** The attempts whose deliveries still have their notes. */
 const stillNoted = async (
   database: MongoDatabase,
   attempts: readonly UncountedAttempt[],
 ): Promise<readonly UncountedAttempt[]> => {
   const deliveries = await deliveryRows(database);
-  const rows = await deliveries
-    .find({ _id: { $in: attempts.map(({ delivery }) => delivery) } })
-    .project<Pick<DeliveryRow, '_id' | 'uncounted'>>({ uncounted: 1 })
-    .toArray();
+  const ids = attempts.map(({ uncounted }) => deliveryOfAttempt(uncounted.attempt));
+  const rows = await deliveries.find({ _id: { $in: ids } }, { projection: { uncounted: 1 } }).toArray();
   const noted = new Set(rows.map(({ uncounted }) => uncounted?.attempt));
   return attempts.filter(({ uncounted }) => noted.has(uncounted.attempt));
 };
-
-/** An attempt's id begins with that of its delivery. */
-const deliveryOfAttempt = (attempt: string): string => attempt.slice(0, attempt.lastIndexOf(' '));
 
 const removeNotes = async (database: MongoDatabase, attempts: readonly string[]): Promise<void> => {
   if (attempts.length === 0) return;
@@ -129,29 +124,22 @@ export const countAttempts = async (
     const rows = new Map<string, EndpointRow>(found.map((row) => [row._id, row]));
     const changes = found.flatMap((row) => {
       const before = countedIn(row);
-      const uncounted = left
-        .filter(({ endpoint }) => endpoint === row._id)
-        .map((attempt) => attempt.uncounted)
-        .filter(({ attempt }) => !before.includes(attempt));
+      const uncounted = left.flatMap((attempt) =>
+        attempt.endpoint !== row._id || before.includes(attempt.uncounted.attempt) ? [] : [attempt.uncounted],
+      );
       return uncounted.length === 0 ? [] : [{ before: row, ...countingWrite(row, uncounted) }];
     });
     const stale = changes.flatMap(({ before }) =>
       cleared.get(before._id) === before.lastCount?.id ? [] : countedIn(before),
     );
     await removeNotes(database, stale);
+    const writes = changes.map(({ write }) => write);
     const { matchedCount } =
-      changes.length === 0
-        ? { matchedCount: 0 }
-        : await collection.bulkWrite(
-            changes.map(({ write }) => write),
-            { ordered: false },
-          );
-    if (matchedCount === changes.length) {
+      writes.length === 0 ? { matchedCount: 0 } : await collection.bulkWrite(writes, { ordered: false });
+    if (matchedCount === writes.length) {
       for (const { row } of changes) rows.set(row._id, row);
-      await removeNotes(
-        database,
-        attempts.map(({ uncounted }) => uncounted.attempt),
-      );
+      const counted = attempts.map(({ uncounted }) => uncounted.attempt);
+      await removeNotes(database, counted);
       for (const { row } of changes) cleared.set(row._id, row.lastCount.id);
       return rows;
     }
@@ -161,15 +149,13 @@ export const countAttempts = async (
   }
 };
 
+const leftoverBatch = 500;
+
 /** Counts attempts whose process died between recording and counting them. */
 export const countLeftovers = async (database: MongoDatabase): Promise<void> => {
   const deliveries = await deliveryRows(database);
-  const left = await deliveries
-    .find({ 'uncounted.attempt': { $gt: '' } })
-    .limit(leftoverBatch)
-    .toArray();
-  await countAttempts(
-    database,
-    left.flatMap(uncountedOf).toSorted((a, b) => a.uncounted.at - b.uncounted.at),
-  );
+  const noted = { 'uncounted.attempt': { $gt: '' } };
+  const left = await deliveries.find(noted, { limit: leftoverBatch }).toArray();
+  const inOrder = left.flatMap(uncountedOf).toSorted((a, b) => a.uncounted.at - b.uncounted.at);
+  await countAttempts(database, inOrder);
 };

@@ -3,6 +3,7 @@ import {
   noClaims,
   type AttemptOutcome,
   type DeliveryClaim,
+  type DeliveryClaims,
   type EndpointClaims,
   type Recorded,
 } from '../../../application/ports/delivery-claims.js';
@@ -16,8 +17,9 @@ import type { Clock, Entropy } from '../../../application/ports/system.js';
 import { deliveryEndpointOf, trippedOf } from '../../../application/webhooks/stored-endpoints.js';
 import { erasedPayload } from '../../../domain/delivery-payload.js';
 import { Uuid, type Milliseconds } from '../../../domain/ids.js';
-import { countAttempts, uncountedOf, readEndpoints } from './attempt-counts.js';
+import { countAttempts, countLeftovers, uncountedOf, readEndpoints } from './attempt-counts.js';
 import { claimed } from '../client/indexes.js';
+import { earliestOf } from './delivery-endpoints.js';
 import type { MongoDatabase } from '../client/database.js';
 import {
   changed,
@@ -29,6 +31,7 @@ import {
   type EndpointRow,
   type Uncounted,
 } from './delivery-rows.js';
+import type { MongoDeliveryWatch } from './delivery-watch.js';
 import { eraseRows, erasedAmong } from './erased-cards.js';
 import { Batcher } from '../client/batcher.js';
 
@@ -66,23 +69,13 @@ interface Due {
 /** Due deliveries of an endpoint, oldest first, and when the next one after them is due. */
 interface Candidates {
   readonly endpoint: Uuid;
-  readonly ids: readonly string[];
-  readonly cards: readonly string[];
+  readonly due: readonly Due[];
   readonly next: Milliseconds | null;
 }
 
 interface Startable {
   readonly claim: string;
   readonly until: Milliseconds;
-}
-
-type OpenEndpoints = ReadonlyMap<string, EndpointRow>;
-
-interface Claimed {
-  readonly rows: ReadonlyMap<string, DeliveryRow>;
-  readonly open: OpenEndpoints;
-  /** By the monotonic clock. */
-  readonly claimedAt: Milliseconds;
 }
 
 export interface MongoAttemptsOptions {
@@ -119,9 +112,10 @@ const claimOf = (
 /**
  * Claims deliveries and records attempts, many at a time: however many there are, a round of claims takes
  * three requests one after the other, and so does a batch of recorded attempts. Each row is claimed by a
- * compare-and-set; which ones were is read afterwards.
+ * compare-and-set; which ones were is read afterwards. An attempt's result for its endpoint is noted in the
+ * delivery until it is counted, and counted once: a crash between the two neither loses nor doubles a count.
  */
-export class MongoAttempts {
+export class MongoAttempts implements DeliveryClaims {
   readonly #database: MongoDatabase;
   readonly #clock: Clock;
   readonly #claimLasts: Milliseconds;
@@ -141,7 +135,10 @@ export class MongoAttempts {
   /** Until when the claims of this process that have not started may start, by endpoint and delivery. */
   readonly #startable = new Map<Uuid, Map<DeliveryId, Startable>>();
 
-  constructor(private readonly options: MongoAttemptsOptions) {
+  constructor(
+    private readonly options: MongoAttemptsOptions,
+    private readonly watch: MongoDeliveryWatch,
+  ) {
     const { database, clock, attemptTime = usualAttemptTime, recordedWithin = usualRecordedWithin } = options;
     this.#database = database;
     this.#clock = clock;
@@ -160,8 +157,8 @@ export class MongoAttempts {
       Promise.all([...limits].map(([endpoint, limit]) => this.#candidates(endpoint, limit, now, began))),
     ]);
     const candidates = found.filter(({ endpoint }) => open.has(endpoint));
-    const { rows, open: stillOpen, claimedAt } = await this.#claimFree(candidates, open, now, began);
-    for (const { endpoint, ids, next } of found) {
+    const { rows, open: stillOpen, startableUntil } = await this.#claimFree(candidates, open, now, began);
+    for (const { endpoint, due, next } of found) {
       const row = stillOpen.get(endpoint);
       if (row === undefined) {
         // The first of them stay unclaimed, and would come after the others.
@@ -169,11 +166,11 @@ export class MongoAttempts {
         continue;
       }
       const to = deliveryEndpointOf(storedEndpointOf(row));
-      const claimed = ids.flatMap((id) => rows.get(id) ?? []).map((delivery) => claimOf(delivery, to));
+      const claimed = due.flatMap(({ _id }) => rows.get(_id) ?? []).map((row) => claimOf(row, to));
       const startable = this.#startable.get(endpoint) ?? new Map<DeliveryId, Startable>();
       this.#startable.set(endpoint, startable);
       for (const { id, delivery } of claimed) {
-        startable.set(delivery, { claim: id, until: claimedAt + startsWithin });
+        startable.set(delivery, { claim: id, until: startableUntil });
         this.#held.add(delivery);
       }
       claims.set(endpoint, { claimed, next });
@@ -181,20 +178,25 @@ export class MongoAttempts {
     return claims;
   }
 
+  async dueTimes(): Promise<ReadonlyMap<Uuid, Milliseconds>> {
+    await countLeftovers(this.#database);
+    const first = await earliestOf(this.#database);
+    return new Map([...first].map(([endpoint, { claimable }]) => [endpoint, claimable]));
+  }
+
   /**
    * Claims that end later than any may were made before the clock was set back: each lasts as if made now,
    * and an attempt that is under way can still be recorded.
    */
-  async shortenClaims(): Promise<void> {
-    const now = this.#clock.now();
-    const latest = now + 2 * this.#claimLasts + claimDifference;
+  async hasten(now: Milliseconds, latest: Milliseconds): Promise<void> {
+    const deliveries = await deliveryRows(this.#database);
+    const late = { status: 'pending' as const, due: { $gt: latest } };
+    await deliveries.updateMany(late, changed('changed', { due: now }, now));
+    const began = this.#clock.now();
+    const latestEnd = began + 2 * this.#claimLasts + claimDifference;
     // Naming the endpoint lets the server use the index of claimed rows.
-    await (
-      await deliveryRows(this.#database)
-    ).updateMany(
-      { endpoint: { $gt: '' }, claimedUntil: { $gt: latest } },
-      { $set: { claimedUntil: now + this.#claimLasts } },
-    );
+    const lasting = { endpoint: { $gt: '' }, claimedUntil: { $gt: latestEnd } };
+    await deliveries.updateMany(lasting, { $set: { claimedUntil: began + this.#claimLasts } });
   }
 
   mayStart({ id, delivery, endpoint }: DeliveryClaim): boolean {
@@ -211,10 +213,7 @@ export class MongoAttempts {
   /** Returns when no attempt may start any more under a claim that any process has on the deliveries now. */
   async revokeClaims(which: Filter<DeliveryRow>): Promise<void> {
     const deliveries = await deliveryRows(this.#database);
-    const rows = await deliveries
-      .find({ ...which, ...claimed })
-      .project<Pick<DeliveryRow, '_id' | 'endpoint'>>({ endpoint: 1 })
-      .toArray();
+    const rows = await deliveries.find({ ...which, ...claimed }, { projection: { endpoint: 1 } }).toArray();
     for (const { _id, endpoint } of rows)
       this.#startable.get(Uuid.parse(endpoint))?.delete(_id as DeliveryId);
     // Attempts of other processes start soon or never.
@@ -224,7 +223,7 @@ export class MongoAttempts {
   async release({ id, delivery, endpoint }: DeliveryClaim): Promise<void> {
     this.#startable.get(endpoint.endpoint)?.delete(delivery);
     this.#held.delete(delivery);
-    await this.#unclaimOrRemember(id, [delivery]);
+    await this.#unclaim(id, [delivery]);
   }
 
   async record(
@@ -246,6 +245,7 @@ export class MongoAttempts {
     };
     const recorded = await this.#recordings.add({ claim, attempt, outcome, uncounted });
     this.#held.delete(delivery);
+    if (recorded.recorded) await this.watch.announce([delivery]);
     return recorded;
   }
 
@@ -265,111 +265,84 @@ export class MongoAttempts {
     const due = claimable.filter((row) => row.due <= now);
     if (due.length > limit) this.#backlog.set(endpoint, due.slice(limit));
     const first = due.slice(0, limit);
-    const ids = first.map(({ _id }) => _id);
-    const cards = first.map(({ card }) => card);
-    return { endpoint, ids, cards, next: claimable[ids.length]?.due ?? (known.length > 0 ? now : null) };
+    const next = claimable[first.length]?.due ?? (known.length > 0 ? now : null);
+    return { endpoint, due: first, next };
   }
 
   /** The first pending, unclaimed rows of an endpoint. */
   async #unclaimed(endpoint: Uuid, limit: number, began: Milliseconds): Promise<readonly Due[]> {
     const deliveries = await deliveryRows(this.#database);
-    const rows = await deliveries
-      .find({ endpoint: { $eq: endpoint as string }, status: 'pending', claimedUntil: { $lte: began } })
-      .sort({ due: 1, seq: 1 })
-      .limit(limit)
-      .project<Pick<DeliveryRow, '_id' | 'card' | 'due'>>({ card: 1, due: 1 })
-      .toArray();
+    const free = { status: 'pending' as const, claimedUntil: { $lte: began } };
+    const options = { sort: { due: 1, seq: 1 }, limit, projection: { card: 1, due: 1 } } as const;
+    const rows = await deliveries.find({ endpoint: { $eq: endpoint as string }, ...free }, options).toArray();
     return rows.map(({ _id, card, due }) => ({ _id, card, due: due ?? 0 }));
-  }
-
-  async #claimFree(
-    candidates: readonly Candidates[],
-    open: OpenEndpoints,
-    now: Milliseconds,
-    began: Milliseconds,
-  ): Promise<Claimed> {
-    const ids = candidates.flatMap((of) => of.ids);
-    if (ids.length === 0) return { rows: new Map(), open, claimedAt: 0 };
-    const claim = this.options.entropy.uuid();
-    try {
-      return await this.#claimFreeAs(claim, ids, candidates, now, began);
-    } catch (error) {
-      this.#rememberUncertain(claim, ids);
-      throw error;
-    }
   }
 
   /**
    * Claims the candidates that are still unclaimed. Returns the rows and the open endpoints as they were read
-   * after the claim, and the time before that read.
+   * after the claim, and until when attempts may start, by the monotonic clock.
    */
-  async #claimFreeAs(
-    claim: string,
-    ids: readonly string[],
+  async #claimFree(
     candidates: readonly Candidates[],
+    open: ReadonlyMap<string, EndpointRow>,
     now: Milliseconds,
     began: Milliseconds,
-  ): Promise<Claimed> {
-    const deliveries = await deliveryRows(this.#database);
-    const free = {
-      _id: { $in: [...ids] },
-      status: 'pending' as const,
-      due: { $lte: now },
-      claimedUntil: { $lte: began },
-    };
-    await deliveries.updateMany(free, { $set: { claim, claimedUntil: began + this.#claimLasts } });
-    const claimedAt = this.#clock.monotonic();
-    const [rows, erased, open] = await Promise.all([
-      deliveries.find({ _id: { $in: [...ids] }, claim: { $eq: claim } }).toArray(),
-      erasedAmong(
-        this.#database,
-        candidates.flatMap(({ cards }) => cards),
-      ),
-      // Nothing may start for an endpoint that was disabled or deleted meanwhile. A deletion from now on sees
-      // the claims and waits for them.
-      this.#openEndpoints(candidates.map(({ endpoint }) => endpoint)),
-    ]);
-    await countAttempts(this.#database, rows.flatMap(uncountedOf));
-    const notOpen = rows.filter(({ endpoint }) => !open.has(endpoint)).map(({ _id }) => _id);
-    await this.#unclaim(claim, notOpen);
-    // Stored at the moment of the erasure, by a process that has yet to see it or has died.
-    const isLeft = (row: DeliveryRow): boolean => !row.erased && erased.has(row.card);
-    await eraseRows(
-      this.#database,
-      rows.filter(isLeft).map(({ card }) => card),
-    );
-    const claimable = rows.map((row) => (isLeft(row) ? { ...row, body: erasedPayload(row.body) } : row));
-    return { rows: new Map(claimable.map((row) => [row._id, row])), open, claimedAt };
-  }
-
-  #rememberUncertain(claim: string, ids: readonly string[]): void {
-    this.#uncertain.set(claim, [...(this.#uncertain.get(claim) ?? []), ...ids]);
+  ) {
+    const due = candidates.flatMap((of) => of.due);
+    if (due.length === 0) return { rows: new Map<string, DeliveryRow>(), open, startableUntil: 0 };
+    const ids = due.map(({ _id }) => _id);
+    const claim = this.options.entropy.uuid();
+    try {
+      const deliveries = await deliveryRows(this.#database);
+      const free = { status: 'pending' as const, due: { $lte: now }, claimedUntil: { $lte: began } };
+      const mark = { claim, claimedUntil: began + this.#claimLasts };
+      await deliveries.updateMany({ _id: { $in: ids }, ...free }, { $set: mark });
+      const startableUntil = this.#clock.monotonic() + startsWithin;
+      const [rows, erased, stillOpen] = await Promise.all([
+        deliveries.find({ _id: { $in: ids }, claim: { $eq: claim } }).toArray(),
+        erasedAmong(
+          this.#database,
+          due.map(({ card }) => card),
+        ),
+        // Nothing may start for an endpoint that was disabled or deleted meanwhile. A deletion from now on
+        // sees the claims and waits for them.
+        this.#openEndpoints(candidates.map(({ endpoint }) => endpoint)),
+      ]);
+      await countAttempts(this.#database, rows.flatMap(uncountedOf));
+      const notOpen = rows.filter(({ endpoint }) => !stillOpen.has(endpoint)).map(({ _id }) => _id);
+      await this.#unclaim(claim, notOpen);
+      // Stored at the moment of the erasure, by a process that has yet to see it or has died.
+      const isLeft = (row: DeliveryRow): boolean => !row.erased && erased.has(row.card);
+      const left = rows.filter(isLeft).map(({ card }) => card);
+      await eraseRows(this.#database, left);
+      const claimable = rows.map((row) => (isLeft(row) ? { ...row, body: erasedPayload(row.body) } : row));
+      return { rows: new Map(claimable.map((row) => [row._id, row])), open: stillOpen, startableUntil };
+    } catch (error) {
+      this.#uncertain.set(claim, ids);
+      throw error;
+    }
   }
 
   /** Frees claims without a worker as soon as the server answers, instead of when the claim ends. */
   async #unclaimUncertain(): Promise<void> {
     for (const [claim, ids] of this.#uncertain) {
       this.#uncertain.delete(claim);
-      await this.#unclaimOrRemember(claim, ids);
-    }
-  }
-
-  async #unclaimOrRemember(claim: string, ids: readonly string[]): Promise<void> {
-    try {
       await this.#unclaim(claim, ids);
-    } catch (error) {
-      this.#rememberUncertain(claim, ids);
-      throw error;
     }
   }
 
   async #unclaim(claim: string, ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
-    const deliveries = await deliveryRows(this.#database);
-    await deliveries.updateMany({ _id: { $in: [...ids] }, claim: { $eq: claim } }, { $set: unclaimed });
+    try {
+      const deliveries = await deliveryRows(this.#database);
+      await deliveries.updateMany({ _id: { $in: [...ids] }, claim: { $eq: claim } }, { $set: unclaimed });
+    } catch (error) {
+      this.#uncertain.set(claim, [...(this.#uncertain.get(claim) ?? []), ...ids]);
+      throw error;
+    }
   }
 
-  async #openEndpoints(endpoints: readonly string[]): Promise<OpenEndpoints> {
+  async #openEndpoints(endpoints: readonly string[]): Promise<ReadonlyMap<string, EndpointRow>> {
     if (endpoints.length === 0) return new Map();
     const isOpen = { _id: { $in: [...endpoints] }, state: 'open' as const };
     const rows = await endpointRows(this.#database).find(isOpen).toArray();
@@ -401,7 +374,6 @@ export class MongoAttempts {
     const revived = await end(left.filter((recording) => !kept.includes(recording)));
     const written = new Set([...ended, ...kept, ...revived]);
     const uncounted = [...written].map(({ claim, uncounted }) => ({
-      delivery: claim.delivery,
       endpoint: claim.endpoint.endpoint,
       uncounted,
     }));
@@ -424,10 +396,7 @@ export class MongoAttempts {
     change: (
       outcome: AttemptOutcome,
       at: Milliseconds,
-    ) => {
-      readonly filter: Filter<DeliveryRow>;
-      readonly set: Partial<DeliveryRow>;
-    },
+    ) => { readonly filter: Filter<DeliveryRow>; readonly set: Partial<DeliveryRow> },
   ): Promise<readonly Recording[]> {
     if (recordings.length === 0) return [];
     const deliveries = await deliveryRows(this.#database);
@@ -442,26 +411,17 @@ export class MongoAttempts {
         claim: { $eq: id },
         made: number - 1,
       };
-      const update = changed('attempted', { ...set, ...unclaimed, made: number, uncounted }, now);
-      return {
-        updateOne: {
-          filter: held,
-          update: {
-            ...update,
-            $push: {
-              attempts: { $each: [{ at, httpStatus, error, duration, body }], $slice: -attemptsKept },
-            },
-          },
-        },
+      const attempts = { $each: [{ at, httpStatus, error, duration, body }], $slice: -attemptsKept };
+      const update = {
+        ...changed('attempted', { ...set, ...unclaimed, made: number, uncounted }, now),
+        $push: { attempts },
       };
+      return { updateOne: { filter: held, update } };
     });
     const { matchedCount } = await deliveries.bulkWrite(writes, { ordered: false });
     if (matchedCount === recordings.length) return recordings;
-    const ids = recordings.map(({ claim }) => claim.delivery as string);
-    const rows = await deliveries
-      .find({ _id: { $in: ids } })
-      .project<Pick<DeliveryRow, '_id' | 'erased' | 'uncounted'>>({ erased: 1, uncounted: 1 })
-      .toArray();
+    const which = { _id: { $in: recordings.map(({ claim }): string => claim.delivery) } };
+    const rows = await deliveries.find(which, { projection: { erased: 1, uncounted: 1 } }).toArray();
     const byId = new Map(rows.map((row) => [row._id, row]));
     const isWritten = ({ claim }: Recording) => byId.get(claim.delivery)?.uncounted?.claim === claim.id;
     const withoutBody = recordings.flatMap((recording) => {

@@ -1,3 +1,4 @@
+import type { Filter, FindOptions } from 'mongodb';
 import type { Page } from '../../../application/ports/read-models.js';
 import type {
   EndpointAddress,
@@ -23,7 +24,7 @@ import {
   newEndpointRow,
   endpointRows,
   storedEndpointOf,
-  type DeliveryRow,
+  type EndpointRow,
 } from './delivery-rows.js';
 
 /** Of endpoints that nothing is sent to. */
@@ -33,148 +34,139 @@ const notSentTo: { readonly $in: GateState[] } = { $in: ['off', 'tripped'] };
  * The endpoints' data for attempts, one document each. The document of a deleted endpoint stays, so that the
  * endpoint can't come back.
  */
-export class MongoDeliveryEndpoints {
-  constructor(private readonly database: MongoDatabase) {}
+export const deliveryEndpoints = (database: MongoDatabase) => {
+  const endpoints = () => endpointRows(database);
 
-  async find(endpoint: Uuid): Promise<StoredEndpoint | null> {
-    const row = await this.#rows().findOne({ _id: { $eq: endpoint as string } });
+  const find = async (endpoint: Uuid): Promise<StoredEndpoint | null> => {
+    const row = await endpoints().findOne({ _id: { $eq: endpoint as string } });
     return row && storedEndpointOf(row);
-  }
+  };
 
-  /**
-   * Inserts an endpoint or replaces an older version of it. Returns the new state of an existing one: it is
-   * `off` now, is `opening` (its deliveries may be attempted once the expired ones are dropped), or is `as
-   * before`.
-   */
-  async upsert(wanted: DeliveryEndpoint, now: Milliseconds): Promise<'off' | 'opening' | 'as before'> {
-    const { endpoint, version, enabledAt } = wanted;
-    for (;;) {
-      const known = await this.find(endpoint);
-      if (known === null) {
-        if (await isInserted(this.#rows().insertOne(newEndpointRow(wanted)))) return 'as before';
-        continue;
+  const list = async (which: Filter<EndpointRow>, options?: FindOptions): Promise<StoredEndpoint[]> => {
+    const rows = await endpoints().find(which, options).toArray();
+    return rows.map(storedEndpointOf);
+  };
+
+  return {
+    find,
+
+    /**
+     * Inserts an endpoint or replaces an older version of it. Returns the new state of an existing one: it is
+     * `off` now, is `opening` (its deliveries may be attempted once the expired ones are dropped), or is `as
+     * before`.
+     */
+    upsert: async (wanted: DeliveryEndpoint, now: Milliseconds): Promise<'off' | 'opening' | 'as before'> => {
+      const { endpoint, version, enabledAt } = wanted;
+      for (;;) {
+        const known = await find(endpoint);
+        if (known === null) {
+          if (await isInserted(endpoints().insertOne(newEndpointRow(wanted)))) return 'as before';
+          continue;
+        }
+        if (known.state === 'closed' || version <= known.version) return 'as before';
+        const state = stateAfter(known, wanted);
+        const { url, secrets } = newEndpointRow(wanted);
+        const fresh = known.enabledAt === enabledAt ? {} : { consecutive: 0 };
+        const { matchedCount } = await endpoints().updateOne(
+          { _id: { $eq: endpoint as string }, version: known.version, state: known.state },
+          { $set: { url, secrets, state, version, enabledAt, changedAt: now, ...fresh } },
+        );
+        if (matchedCount === 0) continue;
+        return state === 'off' || state === 'opening' ? state : 'as before';
       }
-      if (known.state === 'closed' || version <= known.version) return 'as before';
-      const state = stateAfter(known, wanted);
-      const { url, secrets } = newEndpointRow(wanted);
-      const fresh = known.enabledAt === enabledAt ? {} : { consecutive: 0 };
-      const { matchedCount } = await this.#rows().updateOne(
-        { _id: { $eq: endpoint as string }, version: known.version, state: known.state },
-        { $set: { url, secrets, state, version, enabledAt, changedAt: now, ...fresh } },
+    },
+
+    addresses: async (of: readonly Uuid[]): Promise<ReadonlyMap<Uuid, EndpointAddress>> => {
+      const which = { _id: { $in: [...of] }, state: { $ne: 'closed' as const } };
+      const rows = await endpoints()
+        .find(which, { projection: { org: 1, url: 1 } })
+        .toArray();
+      return new Map(
+        rows.map(({ _id, org, url }) => [Uuid.parse(_id), { org: OrganizationId.parse(org), url }]),
       );
-      if (matchedCount === 0) continue;
-      return state === 'off' || state === 'opening' ? state : 'as before';
-    }
-  }
+    },
 
-  async addresses(endpoints: readonly Uuid[]): Promise<ReadonlyMap<Uuid, EndpointAddress>> {
-    const rows = await this.#rows()
-      .find({ _id: { $in: [...endpoints] }, state: { $ne: 'closed' } }, { projection: { org: 1, url: 1 } })
-      .toArray();
-    return new Map(
-      rows.map(({ _id, org, url }) => [Uuid.parse(_id), { org: OrganizationId.parse(org), url }]),
-    );
-  }
+    resetFailures: async (endpoint: Uuid): Promise<void> => {
+      await endpoints().updateOne({ _id: { $eq: endpoint as string } }, { $set: { consecutive: 0 } });
+    },
 
-  async resetFailures(endpoint: Uuid): Promise<void> {
-    await this.#rows().updateOne({ _id: { $eq: endpoint as string } }, { $set: { consecutive: 0 } });
-  }
+    /** Drops an earlier expiry: deliveries may be attempted again. */
+    open: async (endpoint: string): Promise<void> => {
+      await endpoints().updateOne({ _id: { $eq: endpoint }, state: 'opening' }, { $set: { state: 'open' } });
+    },
 
-  /** Drops an earlier expiry: deliveries may be attempted again. */
-  async open(endpoint: string): Promise<void> {
-    await this.#rows().updateOne({ _id: { $eq: endpoint }, state: 'opening' }, { $set: { state: 'open' } });
-  }
+    /**
+     * Marks an endpoint as deleted, forever; also one that is already deleted, or unknown. Returns false if it
+     * belongs to another organization.
+     */
+    delete: async (
+      org: OrganizationId,
+      endpoint: Uuid,
+      reason: string,
+      now: Milliseconds,
+    ): Promise<boolean> => {
+      const closed = { state: 'closed', closedBecause: reason, changedAt: now } as const;
+      const never = { secrets: [], active: false, version: 0, enabledAt: 0 };
+      const unknown = newEndpointRow({ endpoint, org, url: '' as WebhookUrl, ...never });
+      if (await isInserted(endpoints().insertOne({ ...unknown, ...closed }))) return true;
+      const { matchedCount } = await endpoints().updateOne(
+        { _id: { $eq: endpoint as string }, org: { $eq: org as string }, state: { $ne: 'closed' } },
+        { $set: closed },
+      );
+      return matchedCount === 1 || (await find(endpoint))?.org === org;
+    },
 
-  /**
-   * Marks an endpoint as deleted, forever; also one that is already deleted, or unknown. Returns false if it
-   * belongs to another organization.
-   */
-  async delete(org: OrganizationId, endpoint: Uuid, reason: string, now: Milliseconds): Promise<boolean> {
-    const closed = { state: 'closed', closedBecause: reason, changedAt: now } as const;
-    const never = { secrets: [], active: false, version: 0, enabledAt: 0 };
-    const unknown = newEndpointRow({ endpoint, org, url: '' as WebhookUrl, ...never });
-    if (await isInserted(this.#rows().insertOne({ ...unknown, ...closed }))) return true;
-    const { matchedCount } = await this.#rows().updateOne(
-      { _id: { $eq: endpoint as string }, org: { $eq: org as string }, state: { $ne: 'closed' } },
-      { $set: closed },
-    );
-    return matchedCount === 1 || (await this.find(endpoint))?.org === org;
-  }
+    /** Which of the endpoints are deleted, and why. */
+    deleted: async (of: readonly Uuid[]): Promise<ReadonlyMap<Uuid, string>> => {
+      if (of.length === 0) return new Map();
+      const known = await list({ _id: { $in: [...new Set(of)] }, state: 'closed' });
+      return new Map(known.map(({ endpoint, closedBecause }) => [endpoint, closedBecause ?? '']));
+    },
 
-  /** Which of the endpoints are deleted, and why. */
-  async deleted(endpoints: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    if (endpoints.length === 0) return new Map();
-    const rows = await this.#rows()
-      .find({ _id: { $in: [...new Set(endpoints)] }, state: 'closed' })
-      .toArray();
-    return new Map(rows.map(({ _id, closedBecause }) => [_id, closedBecause ?? '']));
-  }
-
-  /** The endpoints that may have pending rows that must not be sent; or `only` this one of them. */
-  async inactive(only?: Uuid): Promise<readonly StoredEndpoint[]> {
-    const rows = await this.#rows()
-      .find({
+    /** The endpoints that may have pending rows that must not be sent; or `only` this one of them. */
+    inactive: (only?: Uuid): Promise<readonly StoredEndpoint[]> =>
+      list({
         ...(only !== undefined && { _id: { $eq: only as string } }),
         state: { $in: ['off', 'opening', 'closed'] },
         isClean: { $ne: true },
-      })
-      .toArray();
-    return rows.map(storedEndpointOf);
-  }
+      }),
 
-  /** Nothing is pending for a deleted endpoint, and nothing can come any more. */
-  async markClean(endpoint: string): Promise<void> {
-    await this.#rows().updateOne({ _id: { $eq: endpoint } }, { $set: { isClean: true } });
-  }
+    /** Nothing is pending for a deleted endpoint, and nothing can come any more. */
+    markClean: async (endpoint: string): Promise<void> => {
+      await endpoints().updateOne({ _id: { $eq: endpoint } }, { $set: { isClean: true } });
+    },
 
-  /** Forgets endpoints that were deleted before a time and left nothing. Returns how many. */
-  async forget(before: Milliseconds): Promise<number> {
-    const gone = { state: 'closed' as const, isClean: true, changedAt: { $lte: before } };
-    return (await this.#rows().deleteMany(gone)).deletedCount;
-  }
+    /** Forgets endpoints that were deleted before a time and left nothing. */
+    forget: async (before: Milliseconds): Promise<void> => {
+      await endpoints().deleteMany({ state: 'closed', isClean: true, changedAt: { $lte: before } });
+    },
 
-  /** The active endpoints, and whose they are. */
-  async allOpen(): Promise<ReadonlyMap<string, OrganizationId>> {
-    const rows = await this.#rows()
-      .find({ state: 'open' }, { projection: { _id: 1, org: 1 } })
-      .toArray();
-    return new Map(rows.map(({ _id, org }) => [_id, org as OrganizationId]));
-  }
+    /** The endpoints that nothing is sent to. */
+    allDisabled: async (): Promise<readonly string[]> => {
+      const rows = await endpoints()
+        .find({ state: notSentTo }, { projection: { _id: 1 } })
+        .toArray();
+      return rows.map(({ _id }) => _id);
+    },
 
-  /** The endpoints that nothing is sent to. */
-  async allDisabled(): Promise<readonly string[]> {
-    const rows = await this.#rows()
-      .find({ state: notSentTo }, { projection: { _id: 1 } })
-      .toArray();
-    return rows.map(({ _id }) => _id);
-  }
+    tripped: async (): Promise<readonly TrippedEndpoint[]> =>
+      (await list({ state: 'tripped' })).map(trippedOf),
 
-  async tripped(): Promise<readonly TrippedEndpoint[]> {
-    const rows = await this.#rows().find({ state: 'tripped' }).toArray();
-    return rows.map(storedEndpointOf).map(trippedOf);
-  }
+    health: async (org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>> => {
+      const known = await list({ org: { $eq: org as string } });
+      return new Map(known.map((stored) => [stored.endpoint, healthOf(stored)]));
+    },
 
-  async health(org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>> {
-    const rows = await this.#rows()
-      .find({ org: { $eq: org as string } })
-      .toArray();
-    return new Map(rows.map(storedEndpointOf).map((stored) => [stored.endpoint, healthOf(stored)]));
-  }
-
-  async watched(inactiveOnly: boolean, { startingAfter, limit }: Page): Promise<readonly WatchedEndpoint[]> {
-    const state = inactiveOnly ? notSentTo : { $ne: 'closed' as const };
-    const rows = await this.#rows()
-      .find({ state, ...(startingAfter !== null && { _id: { $gt: startingAfter } }) })
-      .sort({ _id: 1 })
-      .limit(limit)
-      .toArray();
-    return rows.map(storedEndpointOf).map(watchedOf);
-  }
-
-  #rows() {
-    return endpointRows(this.database);
-  }
-}
+    watched: async (
+      inactiveOnly: boolean,
+      { startingAfter, limit }: Page,
+    ): Promise<readonly WatchedEndpoint[]> => {
+      const state = inactiveOnly ? notSentTo : { $ne: 'closed' as const };
+      const after = startingAfter !== null && { _id: { $gt: startingAfter } };
+      return (await list({ state, ...after }, { sort: { _id: 1 }, limit })).map(watchedOf);
+    },
+  };
+};
 
 interface FirstRow {
   readonly _id: string;
@@ -195,13 +187,12 @@ interface EarliestDelivery {
  * For each active endpoint, when its first pending row can be claimed, and when the first is due. The server
  * jumps from one endpoint to the next in the index, however many rows each has.
  */
-export const earliestOf = async (
-  database: MongoDatabase,
-  endpoints: MongoDeliveryEndpoints,
-): Promise<ReadonlyMap<Uuid, EarliestDelivery>> => {
+export const earliestOf = async (database: MongoDatabase): Promise<ReadonlyMap<Uuid, EarliestDelivery>> => {
   const deliveries = await deliveryRows(database);
   const [open, first] = await Promise.all([
-    endpoints.allOpen(),
+    endpointRows(database)
+      .find({ state: 'open' }, { projection: { org: 1 } })
+      .toArray(),
     deliveries
       .aggregate<FirstRow>([
         { $match: { status: 'pending' } },
@@ -210,19 +201,18 @@ export const earliestOf = async (
       ])
       .toArray(),
   ]);
+  const orgs = new Map(open.map(({ _id, org }) => [_id, OrganizationId.parse(org)]));
   const claimableIn = async ({ _id, due, claimedUntil }: FirstRow): Promise<Milliseconds> => {
     if (claimedUntil === 0) return due;
-    const rows = await deliveries
-      .find({ endpoint: { $eq: _id }, status: 'pending' })
-      .sort({ due: 1, seq: 1 })
-      .limit(rowsBehindClaims)
-      .project<Pick<DeliveryRow, 'due' | 'claimedUntil'>>({ due: 1, claimedUntil: 1 })
-      .toArray();
+    const which = { endpoint: { $eq: _id }, status: 'pending' as const };
+    const sort = { due: 1, seq: 1 } as const;
+    const projection = { due: 1, claimedUntil: 1 };
+    const rows = await deliveries.find(which, { sort, limit: rowsBehindClaims, projection }).toArray();
     return Math.min(...rows.map((row) => Math.max(row.due ?? 0, row.claimedUntil)));
   };
   const found = await Promise.all(
     first.map(async (row): Promise<readonly (readonly [Uuid, EarliestDelivery])[]> => {
-      const org = open.get(row._id);
+      const org = orgs.get(row._id);
       if (org === undefined) return [];
       return [[Uuid.parse(row._id), { org, claimable: await claimableIn(row), due: row.due }]];
     }),

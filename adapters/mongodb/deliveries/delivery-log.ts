@@ -7,15 +7,15 @@ import {
   type DeliveryLog,
 } from '../../../application/ports/delivery-log.js';
 import { rowsToDrop } from '../../../application/webhooks/stored-endpoints.js';
-import { Uuid, type Milliseconds } from '../../../domain/ids.js';
+import { Uuid, type Milliseconds, type OrganizationId } from '../../../domain/ids.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
-import type { MongoAttempts } from './attempts.js';
 import { batchSize, chunks } from '../client/chunks.js';
-import { earliestOf } from './delivery-endpoints.js';
+import { deliveryEndpoints, earliestOf } from './delivery-endpoints.js';
 import { dead } from '../client/indexes.js';
 import { deliveryOf, deliveryRows, type DeliveryRow } from './delivery-rows.js';
+import { deliveryWrites, type DeliveryParts } from './delivery-writes.js';
 import { eraseRows, erasedCards, rememberErased } from './erased-cards.js';
-import { MongoRedrives, type MongoRedrivesOptions } from './redrives.js';
+import { mongoRedrives } from './redrives.js';
 
 /** How long a request that inserts rows may take. */
 const certainlyInserted: Milliseconds = 600_000;
@@ -32,15 +32,21 @@ const indexFor = ({ endpoint, status, type, card }: DeliveryFilter): string => {
 const before = (last: DeliveryRow | null): Filter<DeliveryRow> =>
   last === null ? {} : { seq: { $lt: last.seq } };
 
-/** Shared by the ports of the delivery store. */
-export interface DeliveryParts extends MongoRedrivesOptions {
-  readonly attempts: MongoAttempts;
-}
-
 /** The rows of deliveries. Every change is one guarded update of one document. */
 export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
-  const { database, endpoints, watch, writes, attempts, keep } = parts;
-  const redrives = new MongoRedrives(parts);
+  const { database, watch, attempts, keep, entropy } = parts;
+  const endpoints = deliveryEndpoints(database);
+  const writes = deliveryWrites(parts);
+  const redrives = mongoRedrives(parts);
+
+  /** The row of a delivery, of the organization if one is given. */
+  const rowOf = async (id: string, org?: OrganizationId): Promise<DeliveryRow | null> => {
+    const deliveries = await deliveryRows(database);
+    return deliveries.findOne({
+      _id: { $eq: id },
+      ...(org !== undefined && { org: { $eq: org as string } }),
+    });
+  };
 
   return {
     insert: async (rows) => {
@@ -86,11 +92,7 @@ export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
       const ended = { removeAt: { $lte: new Date(before + keep) } };
       let count = 0;
       for (;;) {
-        const rows = await deliveries
-          .find(ended)
-          .project<{ _id: string }>({ _id: 1 })
-          .limit(batchSize)
-          .toArray();
+        const rows = await deliveries.find(ended, { projection: { _id: 1 }, limit: batchSize }).toArray();
         if (rows.length === 0) break;
         const found = { ...ended, _id: { $in: rows.map(({ _id }) => _id) } };
         count += (await deliveries.deleteMany(found)).deletedCount;
@@ -105,14 +107,13 @@ export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
       for (;;) {
         const open = await redrives.first();
         if (open === null) return endpoints;
-        for (const endpoint of (await redrives.step(open)).counts.keys()) endpoints.add(endpoint);
+        for (const endpoint of (await redrives.step(open, 'chunk')).counts.keys()) endpoints.add(endpoint);
       }
     },
 
     retry: async (org, id, now, expires) => {
-      const deliveries = await deliveryRows(database);
       for (;;) {
-        const row = await deliveries.findOne({ _id: { $eq: id }, org: { $eq: org as string } });
+        const row = await rowOf(id, org);
         if (row === null) return 'unknown';
         const endpoint = Uuid.parse(row.endpoint);
         const known = await endpoints.find(endpoint);
@@ -120,15 +121,26 @@ export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
         const done =
           row.status === 'pending'
             ? await writes.makeDue(row, now, row.expires <= now ? expires : row.expires)
-            : await writes.revive(row, now, expires, 0);
+            : await writes.revive(row, now, expires);
         if (!done) continue;
-        await watch.announce([row._id as DeliveryId]);
+        await watch.announce([row._id]);
         return { endpoint };
       }
     },
 
-    redrive: async (org, which, now, expires) => {
-      const redrive = await redrives.begin(org, which, now, expires);
+    redrive: async (org, { from, to, endpoint }, now, expires) => {
+      const redrive = {
+        _id: entropy.uuid(),
+        org,
+        fromPosition: 'position' in from ? from.position : 0n,
+        toTime: to !== null && 'time' in to ? to.time : null,
+        toPosition: to !== null && 'position' in to ? to.position : null,
+        endpoint,
+        now,
+        expires,
+        occurredAt: 'time' in from ? from.time : 0,
+        seq: -1,
+      };
       return redrives.step(redrive, 'all');
     },
 
@@ -138,9 +150,8 @@ export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
       for (const some of chunks(rows)) {
         const deleted = await endpoints.deleted(some.map(({ endpoint }) => endpoint));
         const open = some.filter(({ endpoint }) => !deleted.has(endpoint));
-        const existing = await deliveries
-          .find({ _id: { $in: open.map(({ id }) => id as string) } })
-          .toArray();
+        const ids = open.map(({ id }): string => id);
+        const existing = await deliveries.find({ _id: { $in: ids } }).toArray();
         const known = new Map(existing.map((row) => [row._id, row]));
         const added = await writes.insert(open.filter(({ id }) => !known.has(id)));
         const revived: DeliveryId[] = [];
@@ -151,7 +162,7 @@ export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
               revived.push(id);
               break;
             }
-            row = await deliveries.findOne({ _id: { $eq: id as string } });
+            row = await rowOf(id);
           }
         }
         await watch.announce([...added, ...revived]);
@@ -162,11 +173,10 @@ export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
 
     page: async (org, { endpoint, status, type, card }, { startingAfter, limit }) => {
       const deliveries = await deliveryRows(database);
-      const own = { org: { $eq: org as string } };
-      const last =
-        startingAfter === null ? null : await deliveries.findOne({ _id: { $eq: startingAfter }, ...own });
+      const last = startingAfter === null ? null : await rowOf(startingAfter, org);
       if (startingAfter !== null && last === null) return null;
       const wanted = {
+        org: { $eq: org as string },
         ...(endpoint !== null && { endpoint: { $eq: endpoint } }),
         ...(card !== null && { card: { $eq: card } }),
       };
@@ -179,31 +189,24 @@ export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
               type: { $in: type === null ? [...publicEventTypes] : [type] },
             };
       if (limit < 1) return [];
-      const rows = await deliveries
-        .find({ ...own, ...wanted, ...kind, ...before(last) })
-        .hint(indexFor({ endpoint, status, type, card }))
-        .sort({ seq: -1 })
-        .limit(limit)
-        .toArray();
-      return rows.map(deliveryOf);
+      const hint = indexFor({ endpoint, status, type, card });
+      const found = deliveries.find(
+        { ...wanted, ...kind, ...before(last) },
+        { hint, sort: { seq: -1 }, limit },
+      );
+      return (await found.toArray()).map(deliveryOf);
     },
 
     deadLetters: async ({ startingAfter, limit }) => {
       const deliveries = await deliveryRows(database);
-      const last = startingAfter === null ? null : await deliveries.findOne({ _id: { $eq: startingAfter } });
+      const last = startingAfter === null ? null : await rowOf(startingAfter);
       if (startingAfter !== null && last === null) return null;
-      const rows = await deliveries
-        .find({ ...dead, ...before(last) })
-        .hint('all_dead_letters')
-        .sort({ seq: -1 })
-        .limit(limit)
-        .toArray();
-      return rows.map(deliveryOf);
+      const order = { hint: 'all_dead_letters', sort: { seq: -1 }, limit } as const;
+      return (await deliveries.find({ ...dead, ...before(last) }, order).toArray()).map(deliveryOf);
     },
 
     get: async (org, id) => {
-      const deliveries = await deliveryRows(database);
-      const row = await deliveries.findOne({ _id: { $eq: id }, org: { $eq: org as string } });
+      const row = await rowOf(id, org);
       return row && deliveryOf(row);
     },
 
@@ -214,7 +217,7 @@ export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
       const [pending, deadLetters, first] = await Promise.all([
         deliveries.countDocuments({ status: 'pending', endpoint: { $nin: [...disabled] } }, counting),
         deliveries.countDocuments({ status: 'exhausted' }, counting),
-        earliestOf(database, endpoints),
+        earliestOf(database),
       ]);
       const due = [...first.values()].filter((delivery) => delivery.due <= now);
       const oldestDue = new Map(due.toSorted((a, b) => b.due - a.due).map((each) => [each.org, each.due]));

@@ -1,6 +1,6 @@
 import { LazyLru } from '../../../application/memory/lazy-lru.js';
 import { DeliveryChanges } from '../../../application/webhooks/delivery-changes.js';
-import type { DeliveryChange, DeliveryId } from '../../../application/ports/delivery-log.js';
+import type { DeliveryChange } from '../../../application/ports/delivery-log.js';
 import type { Clock } from '../../../application/ports/system.js';
 import type { Milliseconds, OrganizationId } from '../../../domain/ids.js';
 import type { MongoDatabase } from '../client/database.js';
@@ -37,11 +37,11 @@ export class MongoDeliveryWatch {
   /**
    * Shows deliveries that this process has changed. Never rejects: a failed one is found by the next poll.
    */
-  async announce(ids: readonly DeliveryId[]): Promise<void> {
+  async announce(ids: readonly string[]): Promise<void> {
     if (!this.#changes.hasWatchers || ids.length === 0) return;
     try {
       const deliveries = await deliveryRows(this.database);
-      const rows = await deliveries.find({ _id: { $in: ids.map((id) => id as string) } }).toArray();
+      const rows = await deliveries.find({ _id: { $in: [...ids] } }).toArray();
       const byId = new Map(rows.map((row) => [row._id, row]));
       for (const id of ids) this.#publish(byId.get(id));
     } catch {
@@ -67,16 +67,6 @@ export class MongoDeliveryWatch {
     });
   }
 
-  /** The place of the organization's newest delivery in the order of insertion; -1 if there is none. */
-  async #newest(org: OrganizationId): Promise<number> {
-    const deliveries = await deliveryRows(this.database);
-    const row = await deliveries.findOne(
-      { org: { $eq: org as string } },
-      { sort: { seq: -1 }, projection: { seq: 1 } },
-    );
-    return row?.seq ?? -1;
-  }
-
   /**
    * Shows changes by other processes: every delivery that was made, and the last of several changes between
    * two polls. Never rejects.
@@ -84,17 +74,20 @@ export class MongoDeliveryWatch {
   async #lookForChanges(org: OrganizationId, signal: AbortSignal): Promise<void> {
     const began = this.clock.now();
     const known = new LazyLru<string, number>(changesKept);
+    const of = { org: { $eq: org as string } };
     let from = began - clockDifference;
+    /** The place of the newest delivery in the order of insertion; -1 if there is none. */
     let newest: number | null = null;
     for (let looks = 0; !signal.aborted; looks += 1) {
       const now = this.clock.now();
       try {
-        newest ??= await this.#newest(org);
         const deliveries = await deliveryRows(this.database);
+        newest ??= (await deliveries.findOne(of, { sort: { seq: -1 }, projection: { seq: 1 } }))?.seq ?? -1;
         const changed = await deliveries
-          .find({ org: { $eq: org as string }, changedAt: { $gte: from } })
-          .sort({ changedAt: 1, seq: 1 })
-          .project<Pick<DeliveryRow, keyof typeof compared | '_id'>>(compared)
+          .find(
+            { ...of, changedAt: { $gte: from } },
+            { sort: { changedAt: 1, seq: 1 }, projection: compared },
+          )
           .toArray();
         for (const { _id, revision, seq, changedAt } of changed) {
           if ((known.get(_id) ?? -1) >= revision) continue;

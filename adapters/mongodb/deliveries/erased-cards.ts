@@ -1,7 +1,7 @@
 import { erasedPayload } from '../../../domain/delivery-payload.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { MongoDatabase } from '../client/database.js';
-import { deliveryRows, type DeliveryRow } from './delivery-rows.js';
+import { deliveryRows } from './delivery-rows.js';
 import { isInserted } from '../client/refusals.js';
 
 interface ErasedCard {
@@ -26,9 +26,8 @@ export const erasedAmong = async (
   cards: readonly string[],
 ): Promise<ReadonlySet<string>> => {
   if (cards.length === 0) return new Set();
-  const found = await erasedCards(database)
-    .find({ _id: { $in: [...new Set(cards)] } })
-    .toArray();
+  const which = { _id: { $in: [...new Set(cards)] } };
+  const found = await erasedCards(database).find(which).toArray();
   return new Set(found.map(({ _id }) => _id));
 };
 
@@ -39,10 +38,8 @@ export const erasedAmong = async (
 export const eraseRows = async (database: MongoDatabase, cards: readonly string[]): Promise<void> => {
   if (cards.length === 0) return;
   const deliveries = await deliveryRows(database);
-  const rows = await deliveries
-    .find({ card: { $in: [...cards] }, erased: false })
-    .project<Pick<DeliveryRow, '_id' | 'body'>>({ body: 1 })
-    .toArray();
+  const which = { card: { $in: [...cards] }, erased: false };
+  const rows = await deliveries.find(which, { projection: { body: 1 } }).toArray();
   if (rows.length === 0) return;
   const writes = rows.map(({ _id, body }) => {
     const erased = { body: erasedPayload(body), erased: true, 'attempts.$[].body': null };
