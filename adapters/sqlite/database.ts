@@ -8,13 +8,23 @@ import { DataDirectoryInUse, UnusableFile } from './errors.js';
 export type Database = InstanceType<typeof DatabaseSync>;
 export type Statement = ReturnType<Database['prepare']>;
 
+export type SqlValue = string | number | bigint | null;
+
+/** The rows of a query, whose columns the caller names. */
+export const rowsFrom = <Row>(statement: Statement, ...values: readonly SqlValue[]): readonly Row[] => {
+  const rows: readonly Row[] = statement.all(...values);
+  return rows;
+};
+
+/** The first of these rows. */
+export const rowFrom = <Row>(statement: Statement, ...values: readonly SqlValue[]): Row | undefined => {
+  const row: Row | undefined = statement.get(...values);
+  return row;
+};
+
 /** The result of a query for one number, or null if it finds none. */
-export const numberFrom = (
-  statement: Statement,
-  ...parameters: readonly (string | number)[]
-): number | null => {
-  const row: Readonly<Record<string, unknown>> | undefined = statement.get(...parameters);
-  const value = row === undefined ? null : Object.values(row)[0];
+export const numberFrom = (statement: Statement, ...values: readonly SqlValue[]): number | null => {
+  const [value] = Object.values(rowFrom<Readonly<Record<string, unknown>>>(statement, ...values) ?? {});
   return typeof value === 'number' ? value : null;
 };
 
@@ -226,4 +236,14 @@ export const openForReading = (path: string): Database => {
   const database = new DatabaseSync(path, { readOnly: true, timeout: 1000 });
   database.exec('pragma query_only = on; pragma cache_size = -32768');
   return database;
+};
+
+/** Does the work on such a connection, and closes it. */
+export const reading = <Result>(path: string, work: (database: Database) => Result): Result => {
+  const database = openForReading(path);
+  try {
+    return work(database);
+  } finally {
+    database.close();
+  }
 };

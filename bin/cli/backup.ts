@@ -1,29 +1,28 @@
-import { copyKeys, keysPath } from '../../adapters/sqlite/keys/personal-keys.js';
 import { createHash } from 'node:crypto';
 import {
-  closeSync,
   copyFileSync,
+  createReadStream,
   existsSync,
-  openSync,
   readdirSync,
   readFileSync,
-  readSync,
   rmdirSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import {
   checkCopy,
   copyEvents,
+  copyKeys,
   firstHash,
-  syncFile,
   writeWhole,
   type CopiedLog,
 } from '../../adapters/sqlite/backup.js';
-import { lockDirectory, makeDirectory } from '../../adapters/sqlite/database.js';
+import { lockDirectory, makeDirectory, removeDatabase } from '../../adapters/sqlite/database.js';
+import { keysPath } from '../../adapters/sqlite/keys/personal-keys.js';
 import { DataDirectoryInUse } from '../../adapters/sqlite/errors.js';
 import { logPages, type LogReader } from '../../application/ports/event-store.js';
 import { codeOf, messageOf } from '../../domain/errors.js';
@@ -60,18 +59,9 @@ const Manifest = z.object({
 type Manifest = z.infer<typeof Manifest>;
 
 /** A file may be larger than memory. */
-const readAtOnce = 1_048_576;
-
-const digestOf = (path: string): string => {
+const digestOf = async (path: string): Promise<string> => {
   const hash = createHash('sha256');
-  const buffer = Buffer.alloc(readAtOnce);
-  const file = openSync(path, 'r');
-  try {
-    for (let read = readSync(file, buffer); read > 0; read = readSync(file, buffer))
-      hash.update(buffer.subarray(0, read));
-  } finally {
-    closeSync(file);
-  }
+  await pipeline(createReadStream(path), hash);
   return hash.digest('hex');
 };
 
@@ -130,23 +120,31 @@ const linesOf = (path: string): readonly string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== '');
 
-/** The names of files that are there, and differ from the backup's. */
-const differing = (from: string, places: Readonly<Record<string, string>>): readonly string[] =>
-  Object.entries(places).flatMap(([name, place]) => {
-    const copy = join(from, name);
-    // A head that is there was signed later: the start compares it with the log.
-    if (name === headName || !existsSync(copy) || !existsSync(place)) return [];
-    return digestOf(place) === digestOf(copy) ? [] : [name];
-  });
+/** A file of a backup, and its place. */
+interface Placed {
+  readonly name: string;
+  readonly copy: string;
+  readonly place: string;
+}
+
+const placedIn = (from: string, places: Readonly<Record<string, string>>): readonly Placed[] =>
+  Object.entries(places)
+    .map(([name, place]) => ({ name, place, copy: join(from, name) }))
+    .filter(({ copy }) => existsSync(copy));
+
+/** Whether another file is there. A later head may be: the start compares it with the log. */
+const differs = async ({ name, copy, place }: Placed): Promise<boolean> =>
+  name !== headName && existsSync(place) && (await digestOf(place)) !== (await digestOf(copy));
 
 /** Throws ServiceRefused if a file that is there can't do what the backup's could. */
-const assertUsable = (from: string, places: Readonly<Record<string, string>>): void => {
-  for (const name of differing(from, places)) {
-    const place = places[name] ?? '';
+const assertUsable = async (files: readonly Placed[]): Promise<void> => {
+  for (const file of files) {
+    const { name, copy, place } = file;
+    if (name === 'operator.token' || !(await differs(file))) continue;
     if (name === keysName)
       throw refused(`${place} is another file than the one in the backup. Move it aside.`);
-    const lines = name === 'operator.token' ? null : linesOf(place);
-    if (lines !== null && !linesOf(join(from, name)).every((line) => holdsLine(lines, line)))
+    const lines = linesOf(place);
+    if (!linesOf(copy).every((line) => holdsLine(lines, line)))
       throw refused(
         `${place} lacks lines of the one in the backup. Keep the newer one; it must still hold the older lines.`,
       );
@@ -154,14 +152,16 @@ const assertUsable = (from: string, places: Readonly<Record<string, string>>): v
 };
 
 /** Copies the files of a backup to their places, except for existing ones. Returns what to know of them. */
-const putBack = (from: string, places: Readonly<Record<string, string>>): readonly string[] => {
-  const notes = differing(from, places).map((name) => `${places[name]} is not the backup's, and was kept.`);
-  for (const [name, place] of Object.entries(places))
-    if (existsSync(join(from, name)) && !existsSync(place)) {
-      copyFile(join(from, name), place);
-      if (name === headName)
-        notes.push(`${place} is the backup's. If you have a newer one, put that in its place.`);
-    }
+const putBack = async (files: readonly Placed[]): Promise<readonly string[]> => {
+  const notes: string[] = [];
+  for (const file of files)
+    if (await differs(file)) notes.push(`${file.place} is not the backup's, and was kept.`);
+  for (const { name, copy, place } of files) {
+    if (existsSync(place)) continue;
+    copyFile(copy, place);
+    if (name === headName)
+      notes.push(`${place} is the backup's. If you have a newer one, put that in its place.`);
+  }
   return notes;
 };
 
@@ -190,7 +190,7 @@ const claim = (to: string): void => {
 };
 
 /** Fills a new or empty folder. What fails leaves nothing in it. */
-const filled = async (to: string, fill: () => Promise<BackedUp> | BackedUp): Promise<BackedUp> => {
+const filled = async (to: string, fill: () => Promise<BackedUp>): Promise<BackedUp> => {
   const isNew = !existsSync(to);
   makeDirectory(to);
   claim(to);
@@ -206,12 +206,13 @@ const filled = async (to: string, fill: () => Promise<BackedUp> | BackedUp): Pro
 };
 
 /** Last: a folder without its list is no finished backup. */
-const finished = (
+const finished = async (
   to: string,
   names: readonly string[],
   log: CopiedLog & Pick<Manifest, 'original'>,
-): BackedUp => {
-  const files = Object.fromEntries(names.map((name) => [name, digestOf(join(to, name))]));
+): Promise<BackedUp> => {
+  const files: Record<string, string> = {};
+  for (const name of names) files[name] = await digestOf(join(to, name));
   writeWhole(join(to, manifestName), (path) =>
     writeFileSync(path, `${JSON.stringify({ format: 1, ...log, files })}\n`, { mode: 0o600 }),
   );
@@ -265,7 +266,7 @@ const restoreServers = (from: string, servers: Servers, settings: Settings): Pro
       import('../../adapters/mongodb/client/backup.js'),
       import('../../adapters/mongodb/records/rehearsal.js'),
     ]);
-    const { files } = openBackup(from);
+    const { files } = await openBackup(from);
     const { position, hash } = manifestIn(from);
     const [end, head] = [BigInt(position), (await log.head()).position];
     if (end <= head && ((await log.markAt(end))?.hash ?? null) !== hash)
@@ -275,7 +276,7 @@ const restoreServers = (from: string, servers: Servers, settings: Settings): Pro
     await setMark(database, { why: unfinishedRestore, state: 'unfinished' });
     const changed = await passwordsChanged(log, end);
     await loadRecords(database, from, files, { changed, head });
-    const notes = putBack(from, kept(settings));
+    const notes = await putBack(placedIn(from, kept(settings)));
     await setMark(database, { why: restoredFrom(from) });
     return { path: 'MONGODB_URL', files, position, hash, notes };
   });
@@ -305,15 +306,14 @@ const backUpFiles = async (to: string, settings: Settings): Promise<BackedUp> =>
   return { path: to, files: [basename(to)], ...copied(() => copyEvents(source, to)) };
 };
 
-const backUpFolder = (to: string, settings: Settings): BackedUp => {
+const backUpFolder = async (to: string, settings: Settings): Promise<BackedUp> => {
   const { dataDir, logHeadFile } = settings;
   const names = [logName];
   // Before the events, so that everything signed is in the log.
   const head = existsSync(logHeadFile) ? readFileSync(logHeadFile) : null;
   const log = copied(() => copyEvents(join(dataDir, logName), join(to, logName)));
   if (head !== null) {
-    writeFileSync(join(to, headName), head, { mode: 0o600 });
-    syncFile(join(to, headName));
+    writeWhole(join(to, headName), (path) => writeFileSync(path, head, { mode: 0o600 }));
     names.push(headName);
   }
   // After the events: a key is stored before anything is sealed with it.
@@ -356,13 +356,13 @@ const manifestIn = (folder: string): Manifest => {
 };
 
 /** The files of a backup, verified against its list. Throws ServiceRefused. */
-const openBackup = (from: string): { readonly log: string; readonly files: readonly string[] } => {
+const openBackup = async (from: string) => {
   if (!existsSync(from)) throw refused(`There is no backup at ${from}.`);
   if (isFile(from)) return { log: from, files: [basename(from)] };
   const { files } = manifestIn(from);
   for (const [name, digest] of Object.entries(files)) {
     const path = join(from, isPicture(name) ? name : basename(name));
-    if (!existsSync(path) || digestOf(path) !== digest)
+    if (!existsSync(path) || (await digestOf(path)) !== digest)
       throw refused(`${path} is missing, or not what was backed up.`);
   }
   return { log: join(from, logName), files: Object.keys(files) };
@@ -373,9 +373,9 @@ const openBackup = (from: string): { readonly log: string; readonly files: reado
  * files, but no data, except for those of a restore that was cut off. The copy is a rehearsal until it is
  * promoted. Throws WrongUsage, ServiceRefused, DataDirectoryInUse.
  */
-const restoreFiles = (from: string, settings: Settings): Restored => {
+const restoreFiles = async (from: string, settings: Settings): Promise<Restored> => {
   const { dataDir, logHeadFile } = settings;
-  const { log, files } = openBackup(from);
+  const { log, files } = await openBackup(from);
   if (!existsSync(log))
     throw refused(
       `${from} holds no ${logName}: it is a backup of servers. Set EVENTSTORE_URL, MONGODB_URL and RABBITMQ_URL.`,
@@ -386,12 +386,12 @@ const restoreFiles = (from: string, settings: Settings): Restored => {
     throw refused(`${dataDir} holds data already. Move it aside, or set DATA_DIR to a new folder.`);
   if (isAgain) lockDirectory(dataDir).release();
   const places = { ...secretFiles(settings), [keysName]: keysPath(dataDir), [headName]: logHeadFile };
-  assertUsable(from, places);
+  const placed = placedIn(from, places);
+  await assertUsable(placed);
   makeDirectory(dataDir);
   const original = isFile(from) ? undefined : manifestIn(from).original;
   markDirectory(dataDir, { why: unfinishedRestore, state: 'unfinished', original });
-  for (const name of [logName, 'read.db'])
-    for (const suffix of ['', '-wal', '-shm']) rmSync(join(dataDir, `${name}${suffix}`), { force: true });
+  for (const name of [logName, 'read.db']) removeDatabase(join(dataDir, name));
   copyFile(log, target);
   let whole: CopiedLog;
   try {
@@ -400,7 +400,7 @@ const restoreFiles = (from: string, settings: Settings): Restored => {
     rmSync(target, { force: true });
     throw refused(`${log} can't be restored: ${messageOf(error)}`);
   }
-  const notes = putBack(from, places);
+  const notes = await putBack(placed);
   copyPictures(from, dataDir, files.filter(isPicture));
   markDirectory(dataDir, { why: restoredFrom(from), original });
   return { path: dataDir, files, ...whole, notes };

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { FileArtwork } from '../../adapters/artwork/files.js';
 import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js';
 import { sqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
-import { SqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
+import { sqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
 import { openEventsFile, type EventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { sqliteHookCalls } from '../../adapters/sqlite/records/hook-calls.js';
 import { sqliteKeyUses } from '../../adapters/sqlite/records/key-uses.js';
@@ -161,7 +161,7 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     signInRecords: sqliteSignInRecords({ ...events, clock }),
     importRecords: sqliteImportRecords({ ...events, clock }),
     artwork: new FileArtwork(join(dataDir, 'artwork'), clock),
-    deliveries: new SqliteDeliveries(events),
+    deliveries: sqliteDeliveries(events),
     deliveryQueue: new InProcessDeliveryQueue(),
     rateLimiter: new LocalRateLimiter(),
     projector: projected,

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { numberFrom, openForReading } from '../../adapters/sqlite/database.js';
+import { numberFrom, reading } from '../../adapters/sqlite/database.js';
 import type { Notarizing } from '../../application/log/notarize.js';
 import type { Entropy } from '../../application/ports/system.js';
 import { messageOf } from '../../domain/errors.js';
@@ -60,15 +60,12 @@ export const signingWith = (keys: Pick<LogKeys, 'origin' | 'signers'> | null): N
 export const holdsEvents = (dataDir: string): boolean => {
   const path = join(dataDir, 'events.db');
   if (!existsSync(path)) return false;
-  const database = openForReading(path);
-  try {
+  return reading(path, (database) => {
     const hasTable = database.prepare("select 1 from sqlite_master where name = 'events'");
     return (
       numberFrom(hasTable) !== null && numberFrom(database.prepare('select 1 from events limit 1')) !== null
     );
-  } finally {
-    database.close();
-  }
+  });
 };
 
 /** Evidence that a log was signed with a missing key; null if there is none. */

@@ -6,7 +6,7 @@ import { masterKeys } from '../../bin/settings/secret-files.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { sqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
-import { SqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
+import { sqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
 import { openEventsFile, type EventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { stockCatalogue, type AdministrationDeps } from '../../application/organizations/administer.js';
 import { makeDemo } from '../../application/organizations/demo.js';
@@ -195,7 +195,7 @@ const insertDeliveries = async (
     readonly count: number;
   },
 ): Promise<void> => {
-  const deliveries = new SqliteDeliveries(file);
+  const deliveries = sqliteDeliveries(file);
   const now = new SystemClock().now();
   const rowOf = (number: number): NewDelivery => {
     const event = `evt_${number}`;

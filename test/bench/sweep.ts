@@ -1,7 +1,7 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { join } from 'node:path';
 import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
-import { SqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
+import { sqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { derivedUuid, OrganizationId } from '../../domain/ids.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
@@ -66,7 +66,7 @@ export const measureSweep = async (directory: string, deliveries: number): Promi
   fill(directory, deliveries, now);
   const file = await open();
   try {
-    const { gates, claims, log } = new SqliteDeliveries(file);
+    const { gates, claims, log } = sqliteDeliveries(file);
     const become = async (active: boolean, version: number): Promise<void> => {
       for (let number = 0; number < endpoints; number += 1)
         await gates.upsertEndpoint(

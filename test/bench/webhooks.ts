@@ -13,7 +13,7 @@ import { MongoDeliveries } from '../../adapters/mongodb/deliveries/deliveries.js
 import { RabbitDeliveryQueue } from '../../adapters/rabbitmq/delivery-queue.js';
 import { topologyOf } from '../../adapters/rabbitmq/topology.js';
 import { sqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
-import { SqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
+import { sqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
 import { openEventsFile, type EventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
@@ -107,7 +107,7 @@ interface Kept {
 }
 
 const keptInFiles = (file: EventsFile): Kept => ({
-  deliveries: new SqliteDeliveries(file),
+  deliveries: sqliteDeliveries(file),
   checkpoints: sqliteCheckpoints(file.writer, file.database),
   queue: new InProcessDeliveryQueue(),
   close: () => Promise.resolve(),

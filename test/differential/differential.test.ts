@@ -16,11 +16,11 @@ import { mongoReadModels } from '../../adapters/mongodb/read/read-models.js';
 import { mongoImportRecords, mongoSignInRecords } from '../../adapters/mongodb/records/records.js';
 import { mongoRequests } from '../../adapters/mongodb/records/requests.js';
 import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
-import { SqliteLogTiles } from '../../adapters/sqlite/notary/log-tiles.js';
-import { SqliteProjectionStore } from '../../adapters/sqlite/read/projection-store.js';
-import { SqliteReadModels } from '../../adapters/sqlite/read/read-models.js';
+import { sqliteLogTiles } from '../../adapters/sqlite/notary/log-tiles.js';
+import { sqliteProjectionStore } from '../../adapters/sqlite/read/projection-store.js';
+import { sqliteReadModels } from '../../adapters/sqlite/read/read-models.js';
 import { sqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
-import { SqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
+import { sqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
 import { sqliteHookCalls } from '../../adapters/sqlite/records/hook-calls.js';
 import { sqliteKeyUses } from '../../adapters/sqlite/records/key-uses.js';
 import { sqliteImportRecords, sqliteSignInRecords } from '../../adapters/sqlite/records/records.js';
@@ -173,7 +173,7 @@ describe('random operations on SQLite', () => {
   agrees(deliveries, memory.deliveries(false), async () => {
     const file = await openNew();
     const given = { clock: new HandClock(), isShared: false };
-    return Delivering.make(given, () => new SqliteDeliveries(file), file.close);
+    return Delivering.make(given, () => sqliteDeliveries(file), file.close);
   });
   agrees(
     keyUses,
@@ -188,9 +188,8 @@ describe('random operations on SQLite', () => {
   agrees(
     logTiles,
     memory.logTiles,
-    inFile(
-      ({ database, writer }) =>
-        new SqliteLogTiles({ database, write: (name, input) => writer.run(name, input) }),
+    inFile(({ database, writer }) =>
+      sqliteLogTiles({ database, write: (name, input) => writer.run(name, input) }),
     ),
   );
   agrees(
@@ -212,8 +211,8 @@ describe('random operations on SQLite', () => {
     begun(
       inDirectory((directory) => {
         const path = join(directory, 'read.db');
-        const store = new SqliteProjectionStore({ path });
-        const models = new SqliteReadModels({ path, clock: new VirtualClock() });
+        const store = sqliteProjectionStore({ path });
+        const models = sqliteReadModels({ path, clock: new VirtualClock() });
         const close = (): void => {
           models.close();
           store.close();

@@ -9,8 +9,8 @@ import {
   type StoredBlock,
 } from '../../../application/ports/personal-keys.js';
 import { messageOf } from '../../../domain/errors.js';
-import { syncFile, vacuumInto } from '../backup.js';
-import { closeToOthers, inTransaction, syncDirectory, type Database } from '../database.js';
+import type { MasterKey, MasterKeys } from '../../../domain/webhook-signing.js';
+import { closeToOthers, inTransaction, rowsFrom, syncDirectory, type Database } from '../database.js';
 import { UnusableFile } from '../errors.js';
 import type { InsideGate } from '../gate.js';
 import { markFrom } from '../log/event-marks.js';
@@ -31,15 +31,24 @@ const schema = `
   create table if not exists shredder (one integer primary key check (one = 1), position integer not null, event text) strict;
 `;
 
-const Row = z.object({
+const Bytes = z.instanceof(Uint8Array).transform((bytes) => Buffer.from(bytes));
+const Block = z.object({
   number: z.int(),
   version: z.int(),
   wrappedBy: z.string(),
-  iv: z.instanceof(Uint8Array),
-  sealed: z.instanceof(Uint8Array),
+  iv: Bytes,
+  sealed: Bytes,
 });
 
 const MarkRow = z.object({ position: z.int(), event: z.string().nullable() });
+
+const withBuffer = ({ key, ...rest }: MasterKey): MasterKey => ({ ...rest, key: Buffer.from(key) });
+
+/** Master keys as a thread got them: a Buffer is sent to it as a plain array of bytes. */
+export const keysOfThread = ([first, ...others]: MasterKeys): MasterKeys => [
+  withBuffer(first),
+  ...others.map(withBuffer),
+];
 
 /** The path of the keys' file in a data directory. */
 export const keysPath = (directory: string): string => join(directory, 'keys.db');
@@ -81,20 +90,16 @@ export const openPersonalKeys = (
     for (const { number, wrappedBy, iv, sealed } of added) statement.run(number, wrappedBy, iv, sealed);
   };
 
-  const blocks = (where: string, ...parameters: readonly number[]): StoredBlock[] =>
-    database
-      .prepare(`select * from blocks where ${where}`)
-      .all(...parameters)
-      .map((row: unknown) => {
-        const { iv, sealed, ...block } = Row.parse(row);
-        return { ...block, iv: Buffer.from(iv), sealed: Buffer.from(sealed) };
-      });
+  const blocks = (where: string, ...values: readonly number[]): StoredBlock[] =>
+    z.array(Block).parse(rowsFrom(database.prepare(`select * from blocks where ${where}`), ...values));
 
   const mark = (): ShredderMark | null => {
-    const found: unknown = database.prepare('select position, event from shredder').get();
-    if (found === undefined) return null;
-    const { position, event } = MarkRow.parse(found);
-    return { position: BigInt(position), event: markFrom(event).event ?? null };
+    const [found] = z
+      .array(MarkRow)
+      .parse(rowsFrom(database.prepare('select position, event from shredder')));
+    return found === undefined
+      ? null
+      : { position: BigInt(found.position), event: markFrom(found.event).event ?? null };
   };
 
   return {
@@ -126,21 +131,20 @@ export const openPersonalKeys = (
           .run(Number(position), event === null ? null : JSON.stringify(event));
         return true;
       }),
-    missing: (numbers) =>
+    missing: (wanted) =>
       run(() => {
         const isThere = database.prepare('select 1 from blocks where number = ?');
-        const unused = numbers.filter((number) => isThere.get(number) === undefined);
-        const rows: readonly { readonly number: number }[] = database
-          .prepare('select number from uses where number not in (select number from blocks)')
-          .all();
-        return [...new Set([...unused, ...rows.map(({ number }) => number)])];
+        const unused = wanted.filter((number) => isThere.get(number) === undefined);
+        const lost = database.prepare(
+          'select number from uses where number not in (select number from blocks)',
+        );
+        const used = rowsFrom<{ readonly number: number }>(lost).map(({ number }) => number);
+        return [...new Set([...unused, ...used])];
       }),
     wrappers: () =>
       run(() => {
-        const rows: readonly { readonly wrappedBy: string }[] = database
-          .prepare('select distinct wrappedBy from blocks')
-          .all();
-        return rows.map(({ wrappedBy }) => wrappedBy);
+        const distinct = database.prepare('select distinct wrappedBy from blocks');
+        return rowsFrom<Pick<StoredBlock, 'wrappedBy'>>(distinct).map(({ wrappedBy }) => wrappedBy);
       }),
     close: () =>
       inGate(() => {
@@ -170,13 +174,4 @@ const open = (path: string, readOnly: boolean): Database => {
   closeToOthers(path);
   syncDirectory(dirname(path));
   return database;
-};
-
-/**
- * Copies the file as it is at one moment, also while the service runs. The copy is durable when this returns.
- */
-export const copyKeys = (from: string, to: string): void => {
-  vacuumInto(from, to, busyTimeout);
-  closeToOthers(to);
-  syncFile(to);
 };

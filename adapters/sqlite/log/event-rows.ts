@@ -7,7 +7,11 @@ export type EventRow = readonly [
   position: number, stream: string, revision: number, id: string, type: string, data: string, personal: string | null, metadata: string,
 ]; // prettier-ignore
 
-export const eventColumns = 'position, stream, revision, id, type, data, personal, metadata';
+const eventColumns = 'position, stream, revision, id, type, data, personal, metadata';
+
+export const rowsOfStream = `select ${eventColumns} from events where stream = ? and revision >= ? order by revision limit ?`;
+export const lastOfStream = `select ${eventColumns} from events where stream = ? order by revision desc limit 1`;
+export const rowsOfLog = `select ${eventColumns} from events where position > ? order by position limit ?`;
 
 /** A row, and the position of the row that the index by stream leads to for it. */
 export type CheckedRow = readonly [...EventRow, indexed: number | null];

@@ -2,19 +2,21 @@ import { join } from 'node:path';
 import type { Clock } from '../../../application/ports/system.js';
 import { lockDirectory, makeDirectory, openForReading, syncDirectory, type Database } from '../database.js';
 import { DamagedLog } from '../../../application/log/damaged-log.js';
+import type { EventStore } from '../../../application/ports/event-store.js';
+import type { IdempotencyStore } from '../../../application/ports/idempotency-store.js';
 import type { LogTiles } from '../../../application/ports/log-tiles.js';
 import type { RawLog } from '../../../application/ports/raw-log.js';
 import { CheckpointPastHead, type NotWritten, type UnknownOutcome } from '../errors.js';
 import { newGate, whileShut } from '../gate.js';
-import { SqliteEventStore } from './event-store.js';
-import { SqliteIdempotencyStore } from '../records/idempotency-store.js';
-import { LogQueries } from './log-queries.js';
+import { sqliteEventStore } from './event-store.js';
+import { sqliteIdempotencyStore } from '../records/idempotency-store.js';
+import { logQueries } from './log-queries.js';
 import type { SharedLog } from './log-reader.js';
 import { RunningClaims } from '../records/running-claims.js';
 import { assertWhole, checkLog, type LeftInWal } from '../verification/verification.js';
-import { SqliteLogTiles } from '../notary/log-tiles.js';
-import { NotaryThread, type NotaryOptions } from '../notary/notary.js';
-import { SqliteRawLog } from '../notary/raw-log.js';
+import { sqliteLogTiles } from '../notary/log-tiles.js';
+import { startNotary, type NotaryOptions } from '../notary/notary.js';
+import { sqliteRawLog } from '../notary/raw-log.js';
 import { SqliteWriter } from '../writer/writer.js';
 
 export interface EventsFileOptions {
@@ -38,8 +40,8 @@ export interface EventsFileOptions {
  * connection that reads.
  */
 export interface EventsFile {
-  readonly eventStore: SqliteEventStore;
-  readonly idempotencyStore: SqliteIdempotencyStore;
+  readonly eventStore: EventStore;
+  readonly idempotencyStore: IdempotencyStore;
   /** For the writes of other records. */
   readonly writer: SqliteWriter;
   /** For the reads of other records, on the calling thread. Read-only. */
@@ -92,27 +94,19 @@ export const openEventsFile = async ({
     syncDirectory(directory);
     const database = openForReading(shared.path);
     opened.push(database);
-    const queries = new LogQueries({ database, head: shared.head, onDamage });
-    const tiles = new SqliteLogTiles({ database, write: (name, input) => writer.run(name, input) });
-    const raw = new SqliteRawLog({ database });
+    const queries = logQueries({ database, head: shared.head, onDamage });
+    const tiles = sqliteLogTiles({ database, write: (name, input) => writer.run(name, input) });
+    const raw = sqliteRawLog(database);
     await checkedLog(database, tiles, { onDamage, opensDamaged }, () =>
       notary?.assertNotSetBack?.({ log: raw, tiles }, queries.headPosition()),
     );
-    const thread =
-      notary &&
-      new NotaryThread({
-        shared,
-        writer,
-        notary,
-        isNew: queries.headPosition() === 0n,
-        clock,
-        onDamage,
-      });
+    const isNew = queries.headPosition() === 0n;
+    const thread = notary && startNotary({ shared, writer, notary, isNew, clock, onDamage });
     if (thread !== undefined) opened.push(thread);
     const claims = new RunningClaims();
     return {
-      eventStore: new SqliteEventStore({ writer, queries, claims, clock }),
-      idempotencyStore: new SqliteIdempotencyStore({
+      eventStore: sqliteEventStore({ writer, queries, claims, clock }),
+      idempotencyStore: sqliteIdempotencyStore({
         writer,
         database,
         claims,

@@ -1,54 +1,11 @@
 import { turnAlone } from '../../../application/timing/next-turn.js';
-import type { EventMark, LogHead, LogReader } from '../../../application/ports/event-store.js';
+import type { LogReader } from '../../../application/ports/event-store.js';
 import type { Clock } from '../../../application/ports/system.js';
 import type { DamagedLog } from '../../../application/log/damaged-log.js';
-import type { LoggedEvent } from '../../../domain/events.js';
 import { openForReading } from '../database.js';
 import { insideGate, type Gate } from '../gate.js';
-import { followLog, waitOnSharedHead, type UntilCommittedAfter } from './following.js';
-import { LogQueries, type LogQueriesOptions } from './log-queries.js';
-
-/** Reads and follows the log in any thread of the process that has the data directory. Commits wake it. */
-export class SqliteLogReader implements LogReader {
-  readonly #queries: LogQueries;
-  readonly #clock: Clock;
-  readonly #untilCommittedAfter: UntilCommittedAfter;
-
-  constructor({ clock, ...options }: LogQueriesOptions & { readonly clock: Clock }) {
-    this.#queries = new LogQueries(options);
-    this.#clock = clock;
-    this.#untilCommittedAfter = waitOnSharedHead(options.head);
-  }
-
-  async readLog(after: bigint, limit: number): Promise<readonly LoggedEvent[]> {
-    await turnAlone();
-    return this.#queries.readLog(after, limit);
-  }
-
-  async head(): Promise<LogHead> {
-    return this.#queries.head();
-  }
-
-  async markAt(position: bigint): Promise<EventMark | null> {
-    return this.#queries.markAt(position);
-  }
-
-  follow(
-    after: bigint,
-    options: { readonly signal: AbortSignal; readonly batch?: number },
-  ): AsyncIterable<readonly LoggedEvent[]> {
-    return followLog(
-      {
-        readLog: (position, limit) => this.#queries.readLog(position, limit),
-        headPosition: () => this.#queries.headPosition(),
-        untilCommittedAfter: this.#untilCommittedAfter,
-        clock: this.#clock,
-      },
-      after,
-      options,
-    );
-  }
-}
+import { followLog, waitOnSharedHead } from './following.js';
+import { logQueries } from './log-queries.js';
 
 /** Lets a thread read the log and be woken by commits. It can be sent to a worker. */
 export interface SharedLog {
@@ -58,16 +15,27 @@ export interface SharedLog {
 }
 
 /**
- * A reader for the calling thread, with its own connection. This process must have opened the events file.
+ * Reads and follows the log in the calling thread, with its own connection. Commits wake it. This process
+ * must have opened the events file.
  */
 export const openLogReader = (
   { path, head, gate }: SharedLog,
-  options: { readonly clock: Clock; readonly onDamage: (error: DamagedLog) => void },
-): { readonly reader: SqliteLogReader; readonly close: () => void } => {
+  { clock, onDamage }: { readonly clock: Clock; readonly onDamage: (error: DamagedLog) => void },
+): { readonly reader: LogReader; readonly close: () => void } => {
   const inGate = insideGate(gate);
   const database = inGate(() => openForReading(path));
+  const queries = logQueries({ database, head, inGate, onDamage });
+  const source = { ...queries, untilCommittedAfter: waitOnSharedHead(head), clock };
   return {
-    reader: new SqliteLogReader({ database, head, inGate, ...options }),
+    reader: {
+      readLog: async (after, limit) => {
+        await turnAlone();
+        return queries.readLog(after, limit);
+      },
+      head: async () => queries.head(),
+      markAt: async (position) => queries.markAt(position),
+      follow: (after, options) => followLog(source, after, options),
+    },
     close: () => inGate(() => database.close()),
   };
 };

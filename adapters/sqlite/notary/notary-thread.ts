@@ -13,11 +13,11 @@ import { messageOf } from '../../../domain/errors.js';
 import type { MasterKeys } from '../../../domain/webhook-signing.js';
 import { errcodeOf, isDamage, openForReading } from '../database.js';
 import { insideGate, type InsideGate } from '../gate.js';
-import { keysOfThread } from '../keys/keys-of-thread.js';
+import { keysOfThread } from '../keys/personal-keys.js';
 import type { SharedLog } from '../log/log-reader.js';
 import type { InputOf, OutputOf } from '../writer/operations.js';
-import { SqliteLogTiles, type TileOperation } from './log-tiles.js';
-import { SqliteRawLog } from './raw-log.js';
+import { sqliteLogTiles, type TileOperation } from './log-tiles.js';
+import { sqliteRawLog } from './raw-log.js';
 
 /**
  * The start data of the thread: the log, and the keys as in their file; without a key nothing is signed.
@@ -31,12 +31,6 @@ export interface NotaryStart<Elsewhere = unknown> {
   readonly eventKeys: MasterKeys;
 }
 
-/** Where heads of the log are kept besides with its tiles. */
-export type KeptElsewhere<Elsewhere> = (
-  elsewhere: Elsewhere,
-  deps: Omit<WitnessesDeps, 'policy' | 'ask'>,
-) => Promise<Partial<Notarizing>>;
-
 export type ToNotary =
   | { readonly kind: 'written'; readonly id: number; readonly output: unknown }
   | { readonly kind: 'unwritten'; readonly id: number; readonly message: string }
@@ -45,7 +39,7 @@ export type ToNotary =
 export type FromNotary =
   | { readonly kind: 'write'; readonly id: number; readonly name: TileOperation; readonly input: unknown }
   /** Every event has been read back against its leaf. */
-  | { readonly kind: 'scrubbed'; readonly events: number }
+  | { readonly kind: 'scrubbed' }
   | { readonly kind: 'witnesses'; readonly all: readonly WitnessStatus[] }
   | { readonly kind: 'damaged'; readonly position: bigint; readonly reason: string }
   | { readonly kind: 'missing key'; readonly id: string; readonly event: string }
@@ -67,17 +61,21 @@ interface OpenWrite {
 }
 
 /**
- * Notarizes the log in the calling thread, for a NotaryThread at the other end of the port. The
- * thread's `workerData` is a NotaryStart. Resolves after a message to stop.
+ * Notarizes the log in the calling thread, for `startNotary` at the other end of the port. The thread's
+ * `workerData` is a NotaryStart. `keptElsewhere`: where heads of the log are kept besides with its tiles.
+ * Resolves after a message to stop.
  */
 export const serveNotary = async <Elsewhere>({
   port,
   clock,
-  keptElsewhere = () => Promise.resolve({}),
+  keptElsewhere,
 }: {
   readonly port: MessagePort;
   readonly clock: Clock;
-  readonly keptElsewhere?: KeptElsewhere<Elsewhere>;
+  readonly keptElsewhere: (
+    elsewhere: Elsewhere,
+    deps: Omit<WitnessesDeps, 'policy' | 'ask'>,
+  ) => Promise<Partial<Notarizing>>;
 }): Promise<void> => {
   const start: NotaryStart<Elsewhere> = workerData;
   const { log: shared, scrubEvery, elsewhere } = start;
@@ -98,10 +96,7 @@ export const serveNotary = async <Elsewhere>({
       send({ kind: 'write', id: writes, name, input });
     });
   port.on('message', (message: ToNotary) => {
-    if (message.kind === 'stop') {
-      stop.abort();
-      return;
-    }
+    if (message.kind === 'stop') return stop.abort();
     const request = open.get(message.id);
     open.delete(message.id);
     if (message.kind === 'written') request?.settle(message.output);
@@ -117,7 +112,7 @@ export const serveNotary = async <Elsewhere>({
       throw error;
     }
   };
-  const tiles = new SqliteLogTiles({ database, write, inGate: reading });
+  const tiles = sqliteLogTiles({ database, write, inGate: reading });
   const load = loadMeter(shared.head, clock);
   const restAfter = async (worked: Milliseconds, signal: AbortSignal): Promise<void> => {
     const { position } = await tiles.tree();
@@ -131,7 +126,7 @@ export const serveNotary = async <Elsewhere>({
   const notarize = async (): Promise<void> =>
     runNotary(
       {
-        log: new SqliteRawLog({ database, inGate }),
+        log: sqliteRawLog(database, inGate),
         tiles,
         macs: eventMacs(keysOfThread(start.eventKeys)),
         clock,
@@ -142,7 +137,7 @@ export const serveNotary = async <Elsewhere>({
         ...(elsewhere !== undefined && (await keptElsewhere(elsewhere, { tiles, clock, report, onStatus }))),
         scrubEvery,
         restoreHint: 'events.db',
-        onScrubbed: (events) => send({ kind: 'scrubbed', events }),
+        onScrubbed: () => send({ kind: 'scrubbed' }),
         rest: restAfter,
         lookedBack,
         onError: report,
@@ -172,8 +167,7 @@ export const serveNotary = async <Elsewhere>({
 
 /** Whether the service is busy: measured by the events that it has written. */
 const loadMeter = (head: SharedArrayBuffer, clock: Clock) => {
-  const view = new BigInt64Array(head);
-  const headNow = (): number => Number(Atomics.load(view, 0));
+  const headNow = (): number => Number(Atomics.load(new BigInt64Array(head), 0));
   let last = { head: headNow(), at: clock.monotonic() };
   let isBusy = false;
   return {

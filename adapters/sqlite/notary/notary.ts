@@ -42,71 +42,77 @@ export interface NotaryOptions {
 
 const restartAfter: Milliseconds = 1_000;
 
-interface NotaryThreadOptions {
-  readonly shared: SharedLog;
-  readonly writer: SqliteWriter;
-  readonly notary: NotaryOptions;
-  readonly isNew: boolean;
-  readonly clock: Clock;
-  readonly onDamage: (error: DamagedLog) => void;
-}
-
 /**
  * Runs the notary in a thread of low priority, and passes on its writes. It reads back every event that is in
  * the log at the start, and new ones as they come. If the thread ends by itself, another is started.
  */
-export class NotaryThread {
-  readonly #start: NotaryStart;
-  readonly #closing = new AbortController();
-  readonly #running: Promise<void>;
-  #worker: Worker | null = null;
-  #pass: () => void = () => undefined;
-  /** Resolves when every event of the start has been read back. Never resolves if one of them is damaged. */
-  readonly passed = new Promise<void>((resolve) => (this.#pass = resolve));
+export const startNotary = ({
+  shared,
+  writer,
+  notary,
+  isNew,
+  clock,
+  onDamage,
+}: {
+  readonly shared: SharedLog;
+  readonly writer: Pick<SqliteWriter, 'run'>;
+  readonly notary: NotaryOptions;
+  readonly isNew: boolean;
+  readonly clock: Clock;
+  readonly onDamage: (error: DamagedLog) => void;
+}) => {
+  const { signers, scrubEvery, elsewhere } = notary;
+  const start: NotaryStart = {
+    log: shared,
+    signers,
+    scrubEvery,
+    elsewhere,
+    eventKeys: notary.eventKeys(isNew),
+  };
+  const closing = new AbortController();
+  let worker: Worker | null = null;
+  let pass = (): void => undefined;
+  const passed = new Promise<void>((resolve) => (pass = resolve));
 
-  constructor(private readonly options: NotaryThreadOptions) {
-    const { shared, notary, isNew, clock } = options;
-    const { signers, scrubEvery, elsewhere } = notary;
-    this.#start = { log: shared, signers, scrubEvery, elsewhere, eventKeys: notary.eventKeys(isNew) };
-    const { signal } = this.#closing;
-    const onError = (error: unknown): void => notary.onError?.(messageOf(error));
-    this.#running = untilAborted({ clock, signal, pause: restartAfter, onError }, () => this.#run());
-  }
+  const write = (id: number, name: TileOperation, input: unknown, thread: Worker): void => {
+    const answer = (message: ToNotary): void => thread.postMessage(message);
+    writer.run(name, input as InputOf<TileOperation>).then(
+      (output) => answer({ kind: 'written', id, output }),
+      (error: unknown) => answer({ kind: 'unwritten', id, message: messageOf(error) }),
+    );
+  };
 
-  /** Ends the thread, which signs what it has notarized. */
-  async close(): Promise<void> {
-    this.#closing.abort();
-    this.#worker?.postMessage({ kind: 'stop' } satisfies ToNotary);
-    this.#worker?.ref();
-    await this.#running;
-  }
-
-  /** Runs a thread to its end. Rejects if it ends by itself. */
-  async #run(): Promise<void> {
-    const worker = new Worker(this.options.notary.thread, { workerData: this.#start });
-    this.#worker = worker;
-    worker.unref();
-    worker.on('message', (message: FromNotary) => this.#receive(message, worker));
-    await once(worker, 'exit');
-    if (!this.#closing.signal.aborted) throw new Error('its thread ended');
-  }
-
-  #receive(message: FromNotary, worker: Worker): void {
-    const { notary, onDamage } = this.options;
-    if (message.kind === 'write') this.#write(message.id, message.name, message.input, worker);
-    else if (message.kind === 'scrubbed') this.#pass();
+  const receive = (message: FromNotary, thread: Worker): void => {
+    if (message.kind === 'write') write(message.id, message.name, message.input, thread);
+    else if (message.kind === 'scrubbed') pass();
     else if (message.kind === 'failed') notary.onError?.(message.message);
     else if (message.kind === 'witnesses') notary.onWitnesses?.(message.all);
     else if (message.kind === 'missing key')
       notary.onMissingKey?.(new MissingEventKey(message.id, message.event));
     else onDamage(new DamagedLog(message.position, message.reason));
-  }
+  };
 
-  #write(id: number, name: TileOperation, input: unknown, worker: Worker): void {
-    const answer = (message: ToNotary): void => worker.postMessage(message);
-    this.options.writer.run(name, input as InputOf<TileOperation>).then(
-      (output) => answer({ kind: 'written', id, output }),
-      (error: unknown) => answer({ kind: 'unwritten', id, message: messageOf(error) }),
-    );
-  }
-}
+  /** Runs a thread to its end. Rejects if it ends by itself. */
+  const run = async (): Promise<void> => {
+    const thread = new Worker(notary.thread, { workerData: start });
+    worker = thread;
+    thread.unref();
+    thread.on('message', (message: FromNotary) => receive(message, thread));
+    await once(thread, 'exit');
+    if (!closing.signal.aborted) throw new Error('its thread ended');
+  };
+
+  const onError = (error: unknown): void => notary.onError?.(messageOf(error));
+  const running = untilAborted({ clock, signal: closing.signal, pause: restartAfter, onError }, run);
+  return {
+    /** Resolves when every event of the start has been read back. Never resolves if one is damaged. */
+    passed,
+    /** Ends the thread, which signs what it has notarized. */
+    close: async (): Promise<void> => {
+      closing.abort();
+      worker?.postMessage({ kind: 'stop' } satisfies ToNotary);
+      worker?.ref();
+      await running;
+    },
+  };
+};

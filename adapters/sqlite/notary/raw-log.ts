@@ -3,12 +3,20 @@ import { EventStoreUnavailable } from '../../../application/ports/event-store.js
 import type { RawLog, StoredEvent } from '../../../application/ports/raw-log.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { StreamName } from '../../../domain/ids.js';
-import { errcodeOf, isDamage, prepareArrays, type Database, type Statement } from '../database.js';
+import {
+  errcodeOf,
+  isDamage,
+  prepareArrays,
+  rowsFrom,
+  type Database,
+  type SqlValue,
+  type Statement,
+} from '../database.js';
 import type { InsideGate } from '../gate.js';
 import {
   assertInPlace,
   checkedRows,
-  eventColumns,
+  rowsOfStream,
   type CheckedRow,
   type EventRow,
 } from '../log/event-rows.js';
@@ -27,59 +35,28 @@ const storedEvent = ([position, stream, revision, id, type, data, personal, meta
 
 /**
  * The log in events.db as it is stored. Positions have no gap there, and the index by stream leads to the
- * same rows: any difference is damage.
+ * same rows: any difference is damage. `database`: a read-only connection of the calling thread.
  */
-export class SqliteRawLog implements RawLog {
-  readonly #inGate: InsideGate;
-  readonly #log: Statement;
-  readonly #stream: Statement;
+export const sqliteRawLog = (database: Database, inGate: InsideGate = (work) => work()): RawLog => {
+  const log = prepareArrays(database, checkedRows);
+  const ofStream = prepareArrays(database, rowsOfStream);
 
-  /** `database`: a read-only connection of the calling thread. */
-  constructor({
-    database,
-    inGate = (work) => work(),
-  }: {
-    readonly database: Database;
-    readonly inGate?: InsideGate;
-  }) {
-    this.#inGate = inGate;
-    this.#log = prepareArrays(database, checkedRows);
-    this.#stream = prepareArrays(
-      database,
-      `select ${eventColumns} from events where stream = ? and revision >= ? order by revision limit ?`,
-    );
-  }
-
-  async readStored(after: bigint, limit: number): Promise<readonly StoredEvent[]> {
-    const rows: readonly CheckedRow[] = this.#read(after + 1n, this.#log, Number(after), limit);
-    return rows.map((row, at) => {
-      assertInPlace(row, Number(after) + at + 1);
-      return storedEvent(row);
-    });
-  }
-
-  async readStoredStream(
-    stream: StreamName,
-    fromRevision: number,
-    limit = Number.MAX_SAFE_INTEGER,
-  ): Promise<readonly StoredEvent[]> {
-    const rows: readonly EventRow[] = this.#read(1n, this.#stream, stream, fromRevision, limit);
-    return rows.map(storedEvent);
-  }
-
-  #read<Row>(
-    position: bigint,
-    statement: Statement,
-    ...parameters: readonly (string | number)[]
-  ): readonly Row[] {
+  const read = <Row>(position: bigint, from: Statement, ...values: readonly SqlValue[]): readonly Row[] => {
     try {
-      return this.#inGate(() => {
-        const found: readonly Row[] = statement.all(...parameters);
-        return found;
-      });
+      return inGate(() => rowsFrom<Row>(from, ...values));
     } catch (error) {
       if (isDamage(errcodeOf(error))) throw new DamagedLog(position, "the event can't be read");
       throw new EventStoreUnavailable(`The event log can't be read: ${messageOf(error)}`, { cause: error });
     }
-  }
-}
+  };
+
+  return {
+    readStored: async (after, limit) =>
+      read<CheckedRow>(after + 1n, log, Number(after), limit).map((row, at) => {
+        assertInPlace(row, Number(after) + at + 1);
+        return storedEvent(row);
+      }),
+    readStoredStream: async (stream, fromRevision, limit = Number.MAX_SAFE_INTEGER) =>
+      read<EventRow>(1n, ofStream, stream, fromRevision, limit).map(storedEvent),
+  };
+};

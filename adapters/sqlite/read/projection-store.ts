@@ -19,7 +19,10 @@ import {
   prepareArrays,
   removeDatabase,
   resultCode,
+  rowFrom,
+  rowsFrom,
   type Database,
+  type SqlValue,
   type Statement,
 } from '../database.js';
 import type { InsideGate } from '../gate.js';
@@ -67,8 +70,6 @@ interface BuildPlace {
   readonly generation: number;
 }
 
-const tableAt = (place: BuildPlace): string => tableOf(place, place.version, place.generation);
-
 /**
  * The condition for builds that no projector feeds after a start, and that no erasure reaches: of projections
  * that there are no more; not finished, and of another version or shape, or beside an active one. Its
@@ -102,278 +103,258 @@ interface OpenBuild {
   checkpoint: bigint;
 }
 
-export interface SqliteProjectionStoreOptions {
-  /** read.db. Made if it is missing. It holds nothing that can't be made again. */
+/**
+ * The read models' file, for its only writer. `path`: of read.db, which is made if it is missing, and holds
+ * nothing that can't be made again. `onReplaced`: a new file has replaced a damaged one, so readers must open
+ * it again, and projecting begins again. `inGate`: given in a worker thread.
+ */
+export const sqliteProjectionStore = ({
+  path,
+  onReplaced = () => undefined,
+  inGate = (work) => work(),
+}: {
   readonly path: string;
-  /** A new file has replaced a damaged one: readers must open it again, and projecting begins again. */
   readonly onReplaced?: () => void;
-  /** Given in a worker thread: all work on the file is done inside the gate. */
   readonly inGate?: InsideGate;
-}
-
-/** The read models' file, for its only writer. */
-export class SqliteProjectionStore implements ProjectionStore {
-  readonly #inGate: InsideGate;
-  #database: Database;
-  #builds = new Map<string, OpenBuild>();
+}) => {
+  let database = inGate(() => openOrReplace(path));
+  const builds = new Map<string, OpenBuild>();
   /** Statements that move the checkpoints of several builds, by the builds' conditions. */
-  #checkpoints = new Map<string, Statement>();
+  const checkpoints = new Map<string, Statement>();
   /** The tables that were retired at the last tidying. */
-  #retired: ReadonlySet<string> = new Set();
+  let retiredBefore: ReadonlySet<string> = new Set();
 
-  constructor(private readonly options: SqliteProjectionStoreOptions) {
-    this.#inGate = options.inGate ?? ((work) => work());
-    this.#database = this.#inGate(() => openOrReplace(options.path));
-  }
-
-  /** Retires the builds of projections other than these, and those that a restart has left behind. */
-  keep(projections: readonly Projection<unknown>[]): void {
-    const own = projections.map((each) => [each.name, each.version, shapeOf(each)]);
-    this.#guard(() => this.#retire(fedByNone, JSON.stringify(own)));
-  }
-
-  async active(projection: Projection<unknown>): Promise<BuildState> {
-    return this.#guard(() => {
-      const rows = this.#rows(projection);
-      const usable = rows.filter(
-        ({ version, shape, state }) =>
-          version === projection.version && shape === shapeOf(projection) && state !== 'retired',
-      );
-      const found = usable.findLast(({ state }) => state === 'active') ?? usable.at(-1);
-      if (found !== undefined) return stateOf(found);
-      const projected = this.#database.prepare('select 1 from builds where checkpoint > 0 limit 1').get();
-      const isFresh = projected === undefined && !rows.some(({ state }) => state === 'active');
-      return this.#begin(projection, isFresh ? 'active' : 'building');
-    });
-  }
-
-  async startBuild(projection: Projection<unknown>): Promise<BuildState> {
-    return this.#guard(() => {
-      const begun = this.#begin(projection, 'building');
-      const { name, version } = projection;
-      this.#retire(
-        "name = ? and state = 'building' and version = ? and generation < ?",
-        name,
-        version,
-        begun.generation,
-      );
-      return begun;
-    });
-  }
-
-  async activate(projection: Projection<unknown>, generation: number): Promise<void> {
-    this.#guard(() => {
-      const { name, version } = projection;
-      inTransaction(this.#database, () => {
-        this.#build(projection, generation);
-        this.#database
-          .prepare("update builds set state = 'active' where name = ? and version = ? and generation = ?")
-          .run(name, version, generation);
-        this.#retire('name = ? and (version <> ? or generation < ?)', name, version, generation);
-      });
-    });
-  }
-
-  async load<Document>(
-    projection: Projection<Document>,
-    generation: number,
-    keys: readonly string[],
-  ): Promise<ReadonlyMap<string, Stored<Document>>> {
-    return this.#guard(() => {
-      const { lookup } = this.#build(projection, generation);
-      const found = new Map<string, Stored<Document>>();
-      for (const key of keys) {
-        const row: DocumentRow | undefined = lookup.get(key);
-        if (row !== undefined) found.set(key, storedOf<Document>(row));
-      }
-      return found;
-    });
-  }
-
-  async save(batches: readonly ProjectedBatch[]): Promise<void> {
-    this.#guard(() =>
-      inTransaction(this.#database, () => {
-        for (const { projection, generation, documents } of batches) {
-          const build = this.#build(projection, generation);
-          for (const stored of documents) writeDocument(build, stored);
-        }
-        this.#setCheckpoints(batches);
-      }),
-    );
-    for (const { projection, generation, checkpoint } of batches) {
-      const build = this.#build(projection, generation);
-      if (build.checkpoint < checkpoint) build.checkpoint = checkpoint;
-    }
-  }
-
-  /**
-   * Removes the builds that were retired before the last call, because no erasure reaches them and nothing
-   * reads or feeds them by then; and empties the write-ahead log, which may hold erased content.
-   */
-  async tidy(): Promise<void> {
-    const retired = new Map(
-      this.#guard(() => this.#places("state = 'retired'")).map((place) => [tableAt(place), place]),
-    );
-    for (const [table, place] of retired) {
-      if (!this.#retired.has(table)) continue;
-      while (this.#guard(() => this.#removeSome(place))) await nextTurn();
-    }
-    this.#retired = new Set(retired.keys());
-    this.#guard(() => emptyWriteAheadLog(this.#database));
-  }
+  const openNew = (): void => {
+    database = openFile(path);
+    onReplaced();
+  };
 
   /** Deletes the file and begins a new one. If that fails, the next use begins it. */
-  replace(): void {
-    this.#inGate(() => {
-      if (this.#database.isOpen) this.#database.close();
-      this.#builds = new Map();
-      this.#checkpoints = new Map();
-      removeDatabase(this.options.path);
+  const replace = (): void =>
+    inGate(() => {
+      if (database.isOpen) database.close();
+      builds.clear();
+      checkpoints.clear();
+      removeDatabase(path);
       try {
-        this.#openNew();
+        openNew();
       } catch (error) {
         if (errcodeOf(error) === null) throw error;
       }
     });
-  }
-
-  #openNew(): void {
-    this.#database = openFile(this.options.path);
-    this.options.onReplaced?.();
-  }
-
-  close(): void {
-    if (!this.#database.isOpen) return;
-    // Prepared statements keep the file open for a while, so closing alone would not empty the write-ahead
-    // log. (docs/engines.md#sqlite)
-    this.#guard(() => emptyWriteAheadLog(this.#database));
-    this.#inGate(() => this.#database.close());
-  }
 
   /** Replaces the file if it is damaged. Throws ReadModelsUnavailable for any error of SQLite. */
-  #guard<Result>(work: () => Result): Result {
+  const guarded = <Result>(work: () => Result): Result => {
     try {
-      return this.#inGate(() => {
-        if (!this.#database.isOpen) this.#openNew();
+      return inGate(() => {
+        if (!database.isOpen) openNew();
         return work();
       });
     } catch (error) {
-      if (isDamaged(error)) this.replace();
+      if (isDamaged(error)) replace();
       else if (errcodeOf(error) === null) throw error;
-      throw new ReadModelsUnavailable(`The read models can't be written: ${messageOf(error)}`, {
-        cause: error,
-      });
+      const reason = `The read models can't be written: ${messageOf(error)}`;
+      throw new ReadModelsUnavailable(reason, { cause: error });
     }
-  }
+  };
 
-  /** Builds move on together, so one statement sets the checkpoints of all that reach the same position. */
-  #setCheckpoints(batches: readonly ProjectedBatch[]): void {
-    for (const position of new Set(batches.map(({ checkpoint }) => checkpoint))) {
-      const together = batches.filter(({ checkpoint }) => checkpoint === position);
-      const event = together.find((batch) => batch.event !== undefined)?.event;
-      const conditions = together
-        .map(({ projection, generation }) => this.#build(projection, generation).condition)
-        .join(' or ');
-      const known = this.#checkpoints.get(conditions);
-      const statement =
-        known ??
-        this.#database.prepare(
-          `update builds set checkpoint = ?, event = ? where checkpoint < ?1 and (${conditions})`,
-        );
-      if (known === undefined) this.#checkpoints.set(conditions, statement);
-      statement.run(Number(position), event === undefined ? null : JSON.stringify(event));
-    }
-  }
+  const rowsOf = ({ name }: Projection<unknown>): readonly BuildRow[] => {
+    const columns = 'version, generation, checkpoint, event, state, shape';
+    return rowsFrom(
+      database.prepare(`select ${columns} from builds where name = ? order by generation`),
+      name,
+    );
+  };
 
-  #rows({ name }: Projection<unknown>): readonly BuildRow[] {
-    const rows: readonly BuildRow[] = this.#database
-      .prepare(
-        'select version, generation, checkpoint, event, state, shape from builds where name = ? order by generation',
-      )
-      .all(name);
-    return rows;
-  }
+  const placesOf = (condition: string, ...values: readonly SqlValue[]): readonly BuildPlace[] =>
+    rowsFrom(database.prepare(`select name, version, generation from builds where ${condition}`), ...values);
 
-  #begin(projection: Projection<unknown>, state: BuildRow['state']): BuildState {
+  /** Leaves the removal to `tidy`: a table that is dropped at once holds up projecting, and needs room. */
+  const retire = (condition: string, ...values: readonly SqlValue[]): void => {
+    database.prepare(`update builds set state = 'retired' where ${condition}`).run(...values);
+    builds.clear();
+  };
+
+  const begin = (projection: Projection<unknown>, state: BuildRow['state']): BuildState => {
     const { name, version } = projection;
-    const generation = Math.max(0, ...this.#rows(projection).map((row) => row.generation)) + 1;
-    inTransaction(this.#database, () => {
-      this.#database.exec(createTable(projection, tableOf(projection, version, generation)));
-      this.#database
+    const generation = Math.max(0, ...rowsOf(projection).map((row) => row.generation)) + 1;
+    inTransaction(database, () => {
+      database.exec(createTable(projection, tableOf(projection, version, generation)));
+      database
         .prepare(
           'insert into builds (name, version, generation, checkpoint, state, shape) values (?, ?, ?, 0, ?, ?)',
         )
         .run(name, version, generation, state, shapeOf(projection));
     });
     return { generation, checkpoint: 0n, ...(state === 'building' && { hidden: true }) };
-  }
+  };
 
-  #places(condition: string, ...values: readonly (string | number)[]): readonly BuildPlace[] {
-    const places: readonly BuildPlace[] = this.#database
-      .prepare(`select name, version, generation from builds where ${condition}`)
-      .all(...values);
-    return places;
-  }
-
-  /** Leaves the removal to `tidy`: a table that is dropped at once holds up projecting, and needs room. */
-  #retire(condition: string, ...values: readonly (string | number)[]): void {
-    this.#database.prepare(`update builds set state = 'retired' where ${condition}`).run(...values);
-    this.#builds.clear();
-  }
-
-  /** Removes some documents of a retired build, or the build if it is empty. False once it is gone. */
-  #removeSome(place: BuildPlace): boolean {
-    const { name, version, generation } = place;
-    const same = "state = 'retired' and name = ? and version = ? and generation = ?";
-    if (this.#places(same, name, version, generation).length === 0) return false;
-    const table = tableAt(place);
-    const some = `delete from ${table} where created in (select created from ${table} limit ${removedAtOnce})`;
-    if (this.#database.prepare(some).run().changes === 0) this.#drop(place);
-    return true;
-  }
-
-  #drop(place: BuildPlace): void {
-    const { name, version, generation } = place;
-    const table = tableAt(place);
-    this.#builds.delete(table);
-    inTransaction(this.#database, () => {
-      this.#database.exec(`drop table if exists ${table}`);
-      this.#database
-        .prepare('delete from builds where name = ? and version = ? and generation = ?')
-        .run(name, version, generation);
-    });
-  }
-
-  #build(projection: Projection<unknown>, generation: number): OpenBuild {
-    const table = tableOf(projection, projection.version, generation);
-    const known = this.#builds.get(table);
+  const openBuild = (projection: Projection<unknown>, generation: number): OpenBuild => {
+    const { name, version } = projection;
+    const table = tableOf(projection, version, generation);
+    const known = builds.get(table);
     if (known !== undefined) return known;
-    const row = this.#rows(projection).find(
-      ({ version, generation: number, state }) =>
-        version === projection.version && number === generation && state !== 'retired',
+    const row = rowsOf(projection).find(
+      (each) => each.version === version && each.generation === generation && each.state !== 'retired',
     );
-    if (row === undefined)
-      throw new ReadModelsUnavailable(`${projection.name} v${projection.version} has no build ${generation}`);
-    const fields = fieldsOf(projection).map(columnOf);
-    const columns = ['org', ...fields, 'agenda'];
+    if (row === undefined) throw new ReadModelsUnavailable(`${name} v${version} has no build ${generation}`);
+    const columns = ['org', ...fieldsOf(projection).map(columnOf), 'agenda'];
     const build: OpenBuild = {
-      lookup: prepareArrays(this.#database, lookupQuery(table)),
-      updateDocument: this.#database.prepare(
+      lookup: prepareArrays(database, lookupQuery(table)),
+      updateDocument: database.prepare(
         `update ${table} set position = ?, document = ? where created = ? and position < ? ${columns.map((column) => `and ${column} is ?`).join(' ')}`,
       ),
-      upsert: this.#database.prepare(
+      upsert: database.prepare(
         `insert into ${table} (created, key, position, document, ${columns.join(', ')}) values (?, ?, ?, ?, ${columns.map(() => '?').join(', ')})
          on conflict (created) do update set ${['position', 'document', ...columns].map((column) => `${column} = excluded.${column}`).join(', ')}
          where position < excluded.position`,
       ),
-      condition: `(name = '${projection.name}' and version = ${projection.version} and generation = ${generation})`,
+      condition: `(name = '${name}' and version = ${version} and generation = ${generation})`,
       columns: columnReaders(projection),
       checkpoint: BigInt(row.checkpoint),
     };
-    this.#builds.set(table, build);
+    builds.set(table, build);
     return build;
-  }
-}
+  };
+
+  /** Builds move on together, so one statement sets the checkpoints of all that reach the same position. */
+  const setCheckpoints = (batches: readonly ProjectedBatch[]): void => {
+    for (const position of new Set(batches.map(({ checkpoint }) => checkpoint))) {
+      const together = batches.filter(({ checkpoint }) => checkpoint === position);
+      const event = together.find((batch) => batch.event !== undefined)?.event;
+      const conditions = together
+        .map(({ projection, generation }) => openBuild(projection, generation).condition)
+        .join(' or ');
+      const statement =
+        checkpoints.get(conditions) ??
+        database.prepare(
+          `update builds set checkpoint = ?, event = ? where checkpoint < ?1 and (${conditions})`,
+        );
+      checkpoints.set(conditions, statement);
+      statement.run(Number(position), event === undefined ? null : JSON.stringify(event));
+    }
+  };
+
+  /** Removes some documents of a retired build, or the build if it is empty. False once it is gone. */
+  const removeSome = ({ name, version, generation }: BuildPlace): boolean => {
+    const table = tableOf({ name }, version, generation);
+    const same = 'name = ? and version = ? and generation = ?';
+    if (placesOf(`state = 'retired' and ${same}`, name, version, generation).length === 0) return false;
+    const some = `delete from ${table} where created in (select created from ${table} limit ${removedAtOnce})`;
+    if (database.prepare(some).run().changes > 0) return true;
+    builds.delete(table);
+    inTransaction(database, () => {
+      database.exec(`drop table if exists ${table}`);
+      database.prepare(`delete from builds where ${same}`).run(name, version, generation);
+    });
+    return true;
+  };
+
+  const store: ProjectionStore = {
+    active: async (projection) =>
+      guarded(() => {
+        const rows = rowsOf(projection);
+        const usable = rows.filter(
+          ({ version, shape, state }) =>
+            version === projection.version && shape === shapeOf(projection) && state !== 'retired',
+        );
+        const found = usable.findLast(({ state }) => state === 'active') ?? usable.at(-1);
+        if (found !== undefined) return stateOf(found);
+        const projected = database.prepare('select 1 from builds where checkpoint > 0 limit 1').get();
+        const isFresh = projected === undefined && !rows.some(({ state }) => state === 'active');
+        return begin(projection, isFresh ? 'active' : 'building');
+      }),
+
+    startBuild: async (projection) =>
+      guarded(() => {
+        const begun = begin(projection, 'building');
+        const { name, version } = projection;
+        const earlier = "name = ? and state = 'building' and version = ? and generation < ?";
+        retire(earlier, name, version, begun.generation);
+        return begun;
+      }),
+
+    activate: async (projection, generation) =>
+      guarded(() =>
+        inTransaction(database, () => {
+          const { name, version } = projection;
+          openBuild(projection, generation);
+          database
+            .prepare("update builds set state = 'active' where name = ? and version = ? and generation = ?")
+            .run(name, version, generation);
+          retire('name = ? and (version <> ? or generation < ?)', name, version, generation);
+        }),
+      ),
+
+    load: async <Document>(
+      projection: Projection<Document>,
+      generation: number,
+      keys: readonly string[],
+    ): Promise<ReadonlyMap<string, Stored<Document>>> =>
+      guarded(() => {
+        const { lookup } = openBuild(projection, generation);
+        const found = new Map<string, Stored<Document>>();
+        for (const key of keys) {
+          const row = rowFrom<DocumentRow>(lookup, key);
+          if (row !== undefined) found.set(key, storedOf<Document>(row));
+        }
+        return found;
+      }),
+
+    save: async (batches) => {
+      guarded(() =>
+        inTransaction(database, () => {
+          for (const { projection, generation, documents } of batches) {
+            const build = openBuild(projection, generation);
+            for (const stored of documents) writeDocument(build, stored);
+          }
+          setCheckpoints(batches);
+        }),
+      );
+      for (const { projection, generation, checkpoint } of batches) {
+        const build = openBuild(projection, generation);
+        if (build.checkpoint < checkpoint) build.checkpoint = checkpoint;
+      }
+    },
+  };
+
+  return {
+    ...store,
+
+    /** Retires the builds of projections other than these, and those that a restart has left behind. */
+    keep: (projections: readonly Projection<unknown>[]): void => {
+      const own = projections.map((each) => [each.name, each.version, shapeOf(each)]);
+      guarded(() => retire(fedByNone, JSON.stringify(own)));
+    },
+
+    /**
+     * Removes the builds that were retired before the last call, because no erasure reaches them and nothing
+     * reads or feeds them by then; and empties the write-ahead log, which may hold erased content.
+     */
+    tidy: async (): Promise<void> => {
+      const retired = new Map(
+        guarded(() => placesOf("state = 'retired'")).map((place) => [
+          tableOf(place, place.version, place.generation),
+          place,
+        ]),
+      );
+      for (const [table, place] of retired)
+        while (retiredBefore.has(table) && guarded(() => removeSome(place))) await nextTurn();
+      retiredBefore = new Set(retired.keys());
+      guarded(() => emptyWriteAheadLog(database));
+    },
+
+    replace,
+
+    close: (): void => {
+      if (!database.isOpen) return;
+      // Prepared statements keep the file open for a while, so closing alone would not empty the write-ahead
+      // log. (docs/engines.md#sqlite)
+      guarded(() => emptyWriteAheadLog(database));
+      inGate(() => database.close());
+    },
+  };
+};
 
 /** A change mostly leaves the indexed columns of a document as they were: then no index is written. */
 const writeDocument = (

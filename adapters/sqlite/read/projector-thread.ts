@@ -9,10 +9,9 @@ import type { MasterKeys } from '../../../domain/webhook-signing.js';
 import type { Projection } from '../../../projections/projection.js';
 import { emptyInterval } from '../database.js';
 import { openLogReader, type SharedLog } from '../log/log-reader.js';
-import { keysOfThread } from '../keys/keys-of-thread.js';
-import { openPersonalKeys } from '../keys/personal-keys.js';
+import { keysOfThread, openPersonalKeys } from '../keys/personal-keys.js';
 import { insideGate } from '../gate.js';
-import { SqliteProjectionStore } from './projection-store.js';
+import { sqliteProjectionStore } from './projection-store.js';
 
 /** The start data of the thread: the log, and the path of the read models' file. */
 export interface ProjectorStart {
@@ -35,13 +34,6 @@ export type FromProjector =
   /** A FinalError. */
   | { readonly kind: 'failed'; readonly message: string };
 
-export interface ProjectorThread {
-  readonly port: MessagePort;
-  readonly projections: readonly Projection<unknown>[];
-  readonly clock: Clock;
-  readonly entropy: Entropy;
-}
-
 /**
  * Runs the projector in the calling thread, for a ReadFile at the other end of the port. The
  * thread's `workerData` is a ProjectorStart. Resolves after a message to stop.
@@ -51,7 +43,12 @@ export const serveProjector = async ({
   projections,
   clock,
   entropy,
-}: ProjectorThread): Promise<void> => {
+}: {
+  readonly port: MessagePort;
+  readonly projections: readonly Projection<unknown>[];
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+}): Promise<void> => {
   const { log: shared, path, keys }: ProjectorStart = workerData;
   const send = (message: FromProjector): void => port.postMessage(message);
   const stop = new AbortController();
@@ -62,7 +59,7 @@ export const serveProjector = async ({
   const personalKeys = openPersonalKeys(keys.path, { readOnly: true, inGate: insideGate(shared.gate) });
   const opening = { store: personalKeys, masters: keysOfThread(keys.masters), clock, entropy };
   let restart = (): void => undefined;
-  const store = new SqliteProjectionStore({
+  const store = sqliteProjectionStore({
     path,
     inGate: insideGate(shared.gate),
     onReplaced: () => {

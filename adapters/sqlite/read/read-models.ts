@@ -4,7 +4,6 @@ import {
   ReadModelNotBuilt,
   ReadModelsUnavailable,
   everyOrganization,
-  type AgendaQuery,
   type CountQuery,
   type PageQuery,
   type ReadModels,
@@ -14,7 +13,16 @@ import type { Clock } from '../../../application/ports/system.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { Projection } from '../../../projections/projection.js';
-import { errcodeOf, openForReading, prepareArrays, type Database, type Statement } from '../database.js';
+import {
+  errcodeOf,
+  openForReading,
+  prepareArrays,
+  rowFrom,
+  rowsFrom,
+  type Database,
+  type SqlValue,
+  type Statement,
+} from '../database.js';
 import { isDamaged, storedOf } from './projection-store.js';
 import {
   agendaQuery,
@@ -61,11 +69,16 @@ interface ActiveBuild {
   /** By their SQL. */
   readonly statements: Map<string, Statement>;
   /** When to check whether it is still the active one. */
-  checkAt: Milliseconds;
+  readonly checkAt: Milliseconds;
+}
+
+interface BuildNumbers {
+  readonly version: number;
+  readonly generation: number;
 }
 
 /** A statement in SQL, or a part of one, and its values. */
-type Query = (build: ActiveBuild) => readonly [sql: string, ...values: readonly (string | number | null)[]];
+type Query = (build: ActiveBuild) => readonly [sql: string, ...values: readonly SqlValue[]];
 
 const selecting =
   (select: (rows: string) => string, rows: Query): Query =>
@@ -93,185 +106,157 @@ interface Kept {
   readonly json: string;
 }
 
-export interface SqliteReadModelsOptions {
+/**
+ * Queries on read.db, on the calling thread. Each takes microseconds; only its promise is asynchronous.
+ * `onDamage`: the file is damaged and must be replaced. Called once per file.
+ */
+export const sqliteReadModels = ({
+  path,
+  clock,
+  onDamage = () => undefined,
+}: {
   readonly path: string;
   readonly clock: Clock;
-  /** The file is damaged and must be replaced. Called once per file. */
   readonly onDamage?: () => void;
-}
-
-/** Queries on read.db, on the calling thread. Each takes microseconds; only its promise is asynchronous. */
-export class SqliteReadModels implements ReadModels {
-  #database: Database | null = null;
-  #isDamaged = false;
-  readonly #builds = new Map<Projection<unknown>, ActiveBuild>();
+}) => {
+  let database: Database | null = null;
+  let isReported = false;
+  const builds = new Map<Projection<unknown>, ActiveBuild>();
   /** By table and creation. */
-  readonly #kept = new LRUCache<string, Kept>({
-    maxSize: maxKept,
-    sizeCalculation: ({ json }) => json.length,
-  });
+  const known = new LRUCache<string, Kept>({ maxSize: maxKept, sizeCalculation: ({ json }) => json.length });
 
-  constructor(private readonly options: SqliteReadModelsOptions) {}
-
-  async get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null> {
-    return this.#run(projection, ({ table }) => [lookupQuery(table), bindable(key)])[0] ?? null;
-  }
-
-  async page<Document>(
-    projection: Projection<Document>,
-    { org, where = {}, before, limit }: PageQuery,
-  ): Promise<readonly Stored<Document>[]> {
-    const rows = listed(projection, { org, where });
-    return this.#page(projection, (build) => [...rows(build), Number(before ?? endOfLog), limit]);
-  }
-
-  async count(projection: Projection<unknown>, query: CountQuery): Promise<number> {
-    return this.#counted(projection, selecting(countQuery, listed(projection, query)));
-  }
-
-  /** Counts in pages, each of which begins before the last document of the one before. */
-  async #counted(projection: Projection<unknown>, query: Query): Promise<number> {
-    let total = 0;
-    let before = endOfLog;
-    for (;;) {
-      const page: Query = (build) => [...query(build), before, countedAtOnce];
-      const [counted] = this.#rows(projection, page, (row: CountRow) => row);
-      const [count, last] = counted ?? [0, null];
-      total += count;
-      if (count < countedAtOnce || last === null) return total;
-      before = last;
-      await nextTurn();
-    }
-  }
-
-  async agenda<Document>(
-    projection: Projection<Document>,
-    { upTo, after, limit }: AgendaQuery,
-  ): Promise<readonly Stored<Document>[]> {
-    return this.#run(projection, ({ table }) => [
-      agendaQuery(table),
-      upTo,
-      after?.agenda ?? '',
-      Number(after?.created ?? 0n),
-      limit,
-    ]);
-  }
-
-  /** Looks for the active builds again. */
-  refresh(): void {
-    this.#builds.clear();
-  }
-
-  /** Opens the file again: another one has replaced it. */
-  reopen(): void {
-    this.close();
-    this.#isDamaged = false;
-  }
-
-  close(): void {
-    this.#builds.clear();
-    this.#kept.clear();
-    this.#database?.close();
-    this.#database = null;
-  }
-
-  /** A page whose documents are all kept reads none of them, which takes half as long. */
-  #page<Document>(projection: Projection<Document>, rows: Query): readonly Stored<Document>[] {
-    const marks = this.#rows(projection, selecting(marksQuery, rows), ([created, position]: MarkRow, table) =>
-      this.#keptAt<Document>(table, created, position),
-    );
-    const kept = marks.filter((stored) => stored !== null);
-    return kept.length === marks.length ? kept : this.#run(projection, selecting(pageQuery, rows));
-  }
-
-  #run<Document>(projection: Projection<Document>, query: Query): readonly Stored<Document>[] {
-    return this.#rows(projection, query, (row: DocumentRow, table) => this.#storedOf<Document>(table, row));
-  }
+  const close = (): void => {
+    builds.clear();
+    known.clear();
+    database?.close();
+    database = null;
+  };
 
   /** `read`: the row's JSON, if that was read: a row that was changed in its file shows. */
-  #keptAt<Document>(
+  const keptAt = <Document>(
     table: string,
     created: number,
     position: number,
     read?: string,
-  ): Stored<Document> | null {
-    const kept = this.#kept.get(`${table} ${created}`);
+  ): Stored<Document> | null => {
+    const kept = known.get(`${table} ${created}`);
     return kept?.position === position && (read === undefined || kept.json === read) ? kept.stored : null;
-  }
+  };
 
-  #storedOf<Document>(table: string, row: DocumentRow): Stored<Document> {
+  const documentOf = <Document>(row: DocumentRow, table: string): Stored<Document> => {
     const [, created, position, json] = row;
-    const kept = this.#keptAt<Document>(table, created, position, json);
+    const kept = keptAt<Document>(table, created, position, json);
     if (kept !== null) return kept;
     const stored = storedOf<Document>(row);
-    this.#kept.set(`${table} ${created}`, { stored, position, json });
+    known.set(`${table} ${created}`, { stored, position, json });
     return stored;
-  }
-
-  /** Runs a query, and once more on an error of SQLite: the build's table may have been dropped. */
-  #rows<Row, Read>(
-    projection: Projection<unknown>,
-    query: Query,
-    read: (row: Row, table: string) => Read,
-  ): readonly Read[] {
-    try {
-      return this.#rowsOnce(projection, query, read);
-    } catch (error) {
-      if (errcodeOf(error) === null) throw this.#explained(error);
-      this.#builds.delete(projection);
-    }
-    try {
-      return this.#rowsOnce(projection, query, read);
-    } catch (error) {
-      throw this.#explained(error);
-    }
-  }
-
-  #rowsOnce<Row, Read>(
-    projection: Projection<unknown>,
-    query: Query,
-    read: (row: Row, table: string) => Read,
-  ): readonly Read[] {
-    const database = (this.#database ??= openMapped(this.options.path));
-    const build = this.#activeBuild(projection, database);
-    if (build === null) throw new ReadModelNotBuilt(projection);
-    const [sql, ...values] = query(build);
-    const statement = build.statements.get(sql) ?? prepareArrays(database, sql);
-    build.statements.set(sql, statement);
-    const rows: readonly Row[] = statement.all(...values);
-    return rows.map((row) => read(row, build.table));
-  }
+  };
 
   /** The active build of the projection's version, else of the latest version before it. */
-  #activeBuild(projection: Projection<unknown>, database: Database): ActiveBuild | null {
-    const now = this.options.clock.monotonic();
-    const known = this.#builds.get(projection);
-    if (known !== undefined && now < known.checkAt) return known;
-    const row: { readonly version: number; readonly generation: number } | undefined = database
-      .prepare(
-        "select version, generation from builds where name = ? and version <= ? and state = 'active' order by version desc, generation desc limit 1",
-      )
-      .get(projection.name, projection.version);
-    if (row === undefined) return null;
+  const activeBuild = (projection: Projection<unknown>, file: Database): ActiveBuild => {
+    const now = clock.monotonic();
+    const before = builds.get(projection);
+    if (before !== undefined && now < before.checkAt) return before;
+    const active = file.prepare(
+      "select version, generation from builds where name = ? and version <= ? and state = 'active' order by version desc, generation desc limit 1",
+    );
+    const row = rowFrom<BuildNumbers>(active, projection.name, projection.version);
+    if (row === undefined) throw new ReadModelNotBuilt(projection);
     const table = tableOf(projection, row.version, row.generation);
-    if (known?.table === table) {
-      known.checkAt = now + cacheTtl;
-      return known;
-    }
-    const build = { table, statements: new Map(), checkAt: now + cacheTtl };
-    this.#builds.set(projection, build);
+    const statements = before?.table === table ? before.statements : new Map<string, Statement>();
+    const build = { table, statements, checkAt: now + cacheTtl };
+    builds.set(projection, build);
     return build;
-  }
+  };
+
+  /** Runs a query, and once more on an error of SQLite: the build's table may have been dropped. */
+  const rowsOf = <Row, Read>(
+    projection: Projection<unknown>,
+    query: Query,
+    read: (row: Row, table: string) => Read,
+    isLastTry = false,
+  ): readonly Read[] => {
+    try {
+      const file = (database ??= openMapped(path));
+      const build = activeBuild(projection, file);
+      const [sql, ...values] = query(build);
+      const statement = build.statements.get(sql) ?? prepareArrays(file, sql);
+      build.statements.set(sql, statement);
+      return rowsFrom<Row>(statement, ...values).map((row) => read(row, build.table));
+    } catch (error) {
+      if (isLastTry || errcodeOf(error) === null) throw explained(error);
+    }
+    builds.delete(projection);
+    return rowsOf(projection, query, read, true);
+  };
+
+  const documents = <Document>(projection: Projection<Document>, query: Query): readonly Stored<Document>[] =>
+    rowsOf(projection, query, documentOf<Document>);
 
   /** The error to throw: ReadModelsUnavailable for an error of SQLite or a damaged file. Reports damage. */
-  #explained(error: unknown): unknown {
+  const explained = (error: unknown): unknown => {
     if (isDamaged(error)) {
-      if (!this.#isDamaged) this.options.onDamage?.();
-      this.#isDamaged = true;
+      if (!isReported) onDamage();
+      isReported = true;
     } else if (errcodeOf(error) === null) return error;
     return new ReadModelsUnavailable(`The read models can't be read: ${messageOf(error)}`, { cause: error });
-  }
-}
+  };
+
+  const models: ReadModels = {
+    get: async (projection, key) =>
+      documents(projection, ({ table }) => [lookupQuery(table), bindable(key)])[0] ?? null,
+
+    /** A page whose documents are all kept reads none of them, which takes half as long. */
+    page: async <Document>(
+      projection: Projection<Document>,
+      { org, where = {}, before, limit }: PageQuery,
+    ): Promise<readonly Stored<Document>[]> => {
+      const list = listed(projection, { org, where });
+      const page: Query = (build) => [...list(build), Number(before ?? endOfLog), limit];
+      const marks = rowsOf(projection, selecting(marksQuery, page), ([created, position]: MarkRow, table) =>
+        keptAt<Document>(table, created, position),
+      );
+      const kept = marks.filter((stored) => stored !== null);
+      return kept.length === marks.length ? kept : documents(projection, selecting(pageQuery, page));
+    },
+
+    /** Counts in pages, each of which begins before the last document of the one before. */
+    count: async (projection, query) => {
+      const list = selecting(countQuery, listed(projection, query));
+      let total = 0;
+      let before = endOfLog;
+      for (;;) {
+        const page: Query = (build) => [...list(build), before, countedAtOnce];
+        const [[count, last] = [0, null]] = rowsOf(projection, page, (row: CountRow) => row);
+        total += count;
+        if (count < countedAtOnce || last === null) return total;
+        before = last;
+        await nextTurn();
+      }
+    },
+
+    agenda: async (projection, { upTo, after, limit }) =>
+      documents(projection, ({ table }) => [
+        agendaQuery(table),
+        upTo,
+        after?.agenda ?? '',
+        Number(after?.created ?? 0n),
+        limit,
+      ]),
+  };
+
+  return {
+    ...models,
+    /** Looks for the active builds again. */
+    refresh: () => builds.clear(),
+    /** Opens the file again: another one has replaced it. */
+    reopen: (): void => {
+      close();
+      isReported = false;
+    },
+    close,
+  };
+};
 
 /**
  * Mapped into memory: pages of 50 rows take half as long. The price: if the disk can't be read, the process

@@ -19,7 +19,7 @@ import {
   type StoredEndpoint,
 } from '../../../application/webhooks/stored-endpoints.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
-import type { Database, Statement } from '../database.js';
+import { rowFrom, rowsFrom, type Database, type Statement } from '../database.js';
 import type { ChangedDelivery, DeliveryRow } from './delivery-rows.js';
 
 /** How many endpoints are looked at before others get the thread. */
@@ -69,10 +69,8 @@ export class ClaimBook {
       `select seq, due from deliveries where endpoint = ? and status = 'pending' order by due limit ?`,
     );
     this.#bySeq = database.prepare(`select ${claimed} from deliveries where seq = ?`);
-    const rows: readonly StoredEndpoint[] = database
-      .prepare("select * from delivery_targets where state <> 'closed'")
-      .all();
-    for (const row of rows) this.setEndpoint(row);
+    const open = database.prepare("select * from delivery_targets where state <> 'closed'");
+    for (const row of rowsFrom<StoredEndpoint>(open)) this.setEndpoint(row);
   }
 
   /** Adopts the writer's stored row of an endpoint. A deletion that is under way still counts. */
@@ -185,7 +183,7 @@ export class ClaimBook {
   async oldestDue(now: Milliseconds): Promise<ReadonlyMap<OrganizationId, Milliseconds>> {
     const oldest = new Map<OrganizationId, Milliseconds>();
     for await (const [id, { endpoint }] of this.#open()) {
-      const [first]: readonly PendingRow[] = this.#pending.all(id, 1);
+      const [first] = rowsFrom<PendingRow>(this.#pending, id, 1);
       if (first !== undefined && first.due <= Math.min(now, oldest.get(endpoint.org) ?? now))
         oldest.set(endpoint.org, first.due);
     }
@@ -210,7 +208,7 @@ export class ClaimBook {
   }
 
   #claimRow({ endpoint, claims }: KnownEndpoint, seq: number): DeliveryClaim[] {
-    const row: DeliveryRow | undefined = this.#bySeq.get(seq);
+    const row = rowFrom<DeliveryRow>(this.#bySeq, seq);
     if (row === undefined) return [];
     const id = String(++this.#made);
     const { id: delivery, made, traceparent, ...rest } = row;
@@ -221,7 +219,7 @@ export class ClaimBook {
 
   /** The first pending rows without a claim. Rows with a claim are mostly the first, so few more are read. */
   #unclaimed({ endpoint, claims }: KnownEndpoint, limit: number): readonly PendingRow[] {
-    const rows: readonly PendingRow[] = this.#pending.all(endpoint.endpoint, limit + claims.size);
+    const rows = rowsFrom<PendingRow>(this.#pending, endpoint.endpoint, limit + claims.size);
     const claimed = new Set([...claims.values()].map(({ seq }) => seq));
     return rows.filter(({ seq }) => !claimed.has(seq)).slice(0, limit);
   }

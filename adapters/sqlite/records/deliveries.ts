@@ -4,15 +4,15 @@ import {
   type RelayMemory,
 } from '../../../application/ports/deliveries.js';
 import type { DeliveryClaims } from '../../../application/ports/delivery-claims.js';
-import type { DeliveryLog } from '../../../application/ports/delivery-log.js';
 import type { EndpointGates } from '../../../application/ports/endpoint-gates.js';
 import { explainingFailures } from '../../../application/timing/explaining-failures.js';
 import type { OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { WebhookEndpoints } from '../../../domain/webhook-endpoints.js';
+import { rowsFrom } from '../database.js';
 import { NotWritten } from '../errors.js';
 import { ClaimBook } from './claim-book.js';
 import { sqliteDeliveryLog } from './delivery-log.js';
-import { DeliveryReports, type DeliveryStore } from './delivery-reports.js';
+import { deliveryReports, type DeliveryStore } from './delivery-reports.js';
 import { rowsPerStep } from './delivery-rows.js';
 
 /** The endpoints in events.db, and in memory as the claims need them. */
@@ -52,7 +52,7 @@ const endpointGates = ({ writer, database, book, reports }: DeliveryStore): Endp
     health: async (org) => book.health(org),
     watched: async (inactiveOnly, { startingAfter, limit }) => {
       const statement = inactiveOnly ? inactive : all;
-      const rows: readonly { readonly endpoint: Uuid }[] = statement.all(startingAfter ?? '', limit);
+      const rows = rowsFrom<{ readonly endpoint: Uuid }>(statement, startingAfter ?? '', limit);
       return rows.flatMap(({ endpoint }) => book.watched(endpoint) ?? []);
     },
   };
@@ -92,6 +92,12 @@ const deliveryClaims = ({ writer, book, reports }: DeliveryStore): DeliveryClaim
   };
 };
 
+interface RelayedRow {
+  readonly org: OrganizationId;
+  readonly position: number;
+  readonly endpoints: string;
+}
+
 const relayMemory = ({ writer, database }: DeliveryStore): RelayMemory => {
   const select = database.prepare('select org, position, endpoints from relayed_endpoints');
   const remember = `
@@ -100,19 +106,13 @@ const relayMemory = ({ writer, database }: DeliveryStore): RelayMemory => {
   return {
     rememberEndpoints: async (org, position, endpoints) =>
       void (await writer.write([remember, org, Number(position), JSON.stringify(endpoints)])),
-    rememberedEndpoints: async () => {
-      const rows: readonly {
-        readonly org: OrganizationId;
-        readonly position: number;
-        readonly endpoints: string;
-      }[] = select.all();
-      return new Map(
-        rows.map(({ org, position, endpoints }) => {
+    rememberedEndpoints: async () =>
+      new Map(
+        rowsFrom<RelayedRow>(select).map(({ org, position, endpoints }) => {
           const state: WebhookEndpoints = JSON.parse(endpoints);
           return [org, { position: BigInt(position), state }];
         }),
-      );
-    },
+      ),
   };
 };
 
@@ -125,18 +125,15 @@ const guarded = <Port extends object>(port: Port): Port =>
   );
 
 /** Deliveries in events.db. Writes share the commits of the log; reads run on the calling thread. */
-export class SqliteDeliveries implements Deliveries {
-  readonly log: DeliveryLog;
-  readonly gates: EndpointGates;
-  readonly claims: DeliveryClaims;
-  readonly relayMemory: RelayMemory;
-
-  constructor({ writer, database }: Pick<DeliveryStore, 'writer' | 'database'>) {
-    const book = new ClaimBook(database);
-    const store = { writer, database, book, reports: new DeliveryReports(database) };
-    this.log = guarded(sqliteDeliveryLog(store));
-    this.gates = guarded(endpointGates(store));
-    this.claims = guarded(deliveryClaims(store));
-    this.relayMemory = guarded(relayMemory(store));
-  }
-}
+export const sqliteDeliveries = ({
+  writer,
+  database,
+}: Pick<DeliveryStore, 'writer' | 'database'>): Deliveries => {
+  const store = { writer, database, book: new ClaimBook(database), reports: deliveryReports(database) };
+  return {
+    log: guarded(sqliteDeliveryLog(store)),
+    gates: guarded(endpointGates(store)),
+    claims: guarded(deliveryClaims(store)),
+    relayMemory: guarded(relayMemory(store)),
+  };
+};

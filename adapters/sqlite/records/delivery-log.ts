@@ -5,7 +5,7 @@ import type {
   NewDelivery,
 } from '../../../application/ports/delivery-log.js';
 import type { Milliseconds, Uuid } from '../../../domain/ids.js';
-import { numberFrom, type Statement } from '../database.js';
+import { numberFrom, rowFrom, rowsFrom, type Statement } from '../database.js';
 import { nextTurn } from '../../../application/timing/next-turn.js';
 import type { StoredEndpoint } from '../../../application/webhooks/stored-endpoints.js';
 import type { DeliveryStore } from './delivery-reports.js';
@@ -67,14 +67,11 @@ export const sqliteDeliveryLog = ({ writer, database, book, reports }: DeliveryS
   /** By their SQL. */
   const pages = new Map<string, Statement>();
 
-  const rowOf = (id: string): DeliveryRow | undefined => {
-    const row: DeliveryRow | undefined = byId.get(id);
-    return row;
-  };
+  const rowOf = (id: string) => rowFrom<DeliveryRow>(byId, id);
 
   async function* deadLettersOf(which: RedriveInput): AsyncGenerator<DeadLetter> {
     for (let { cursor } = which; ;) {
-      const rows: readonly DeadLetter[] = deadOf.all(...whichOf({ ...which, cursor }, rowsPerCount));
+      const rows = rowsFrom<DeadLetter>(deadOf, ...whichOf({ ...which, cursor }, rowsPerCount));
       yield* rows;
       const last = rows.at(-1);
       if (last === undefined || rows.length < rowsPerCount) return;
@@ -85,7 +82,7 @@ export const sqliteDeliveryLog = ({ writer, database, book, reports }: DeliveryS
 
   /** Endpoints with pending rows that must not be sent any more. Looks at the first row of each. */
   async function* endpointsToDropFor(now: Milliseconds): AsyncGenerator<Uuid> {
-    const rows: readonly Pick<StoredEndpoint, 'endpoint' | 'state'>[] = inactive.all();
+    const rows = rowsFrom<Pick<StoredEndpoint, 'endpoint' | 'state'>>(inactive);
     for (const [index, { endpoint, state }] of rows.entries()) {
       if (index % looksPerTurn === looksPerTurn - 1) await nextTurn();
       const expires = numberFrom(firstToExpire, endpoint);
@@ -189,15 +186,13 @@ export const sqliteDeliveryLog = ({ writer, database, book, reports }: DeliveryS
       const { sql, parameters } = pageQuery(org, filter, last?.seq ?? Number.MAX_SAFE_INTEGER, limit);
       const statement = pages.get(sql) ?? database.prepare(sql);
       pages.set(sql, statement);
-      const rows: readonly DeliveryRow[] = statement.all(...parameters);
-      return rows.map(deliveryOf);
+      return rowsFrom<DeliveryRow>(statement, ...parameters).map(deliveryOf);
     },
 
     deadLetters: async ({ startingAfter, limit }) => {
       const last = startingAfter === null ? undefined : rowOf(startingAfter);
       if (startingAfter !== null && last === undefined) return null;
-      const rows: readonly DeliveryRow[] = dead.all(last?.seq ?? Number.MAX_SAFE_INTEGER, limit);
-      return rows.map(deliveryOf);
+      return rowsFrom<DeliveryRow>(dead, last?.seq ?? Number.MAX_SAFE_INTEGER, limit).map(deliveryOf);
     },
 
     get: async (org, id): Promise<Delivery | null> => {

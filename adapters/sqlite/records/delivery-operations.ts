@@ -14,7 +14,7 @@ import {
   type StoredEndpoint,
 } from '../../../application/webhooks/stored-endpoints.js';
 import type { Milliseconds } from '../../../domain/ids.js';
-import type { Database } from '../database.js';
+import { numberFrom, rowFrom, rowsFrom, type Database } from '../database.js';
 import type { OperationSet } from '../writer/operation-set.js';
 import {
   deadLettersQuery,
@@ -44,6 +44,8 @@ interface ChangedEndpoint {
 }
 
 type Retry = Pick<RedriveInput, 'org' | 'now' | 'expires'> & { readonly id: string };
+
+type RowOfCard = Pick<DeliveryRow, 'seq' | 'id' | 'endpoint' | 'body' | 'attempts'>;
 
 type OldRow = Pick<DeliveryRow, 'seq' | 'status' | 'occurredAt' | 'endedAt'>;
 
@@ -109,7 +111,7 @@ const withAttempt = `json_insert(iif(made < ${attemptsKept}, attempts, json_remo
 const withoutBodies = (attempts: string): string =>
   JSON.stringify((JSON.parse(attempts) as readonly object[]).map((attempt) => ({ ...attempt, body: null })));
 
-/** The writes of SqliteDeliveries. They share transactions with the appends to the log. */
+/** The writes of sqliteDeliveries. They share transactions with the appends to the log. */
 export const deliveryOperations = (database: Database) => {
   database.exec(schema);
   const rowsOfCard = database.prepare(
@@ -173,29 +175,23 @@ export const deliveryOperations = (database: Database) => {
     'select occurredAt from deliveries where seq = (select max(seq) from deliveries)',
   );
   const removeRow = database.prepare('delete from deliveries where seq = ?');
-  const endpointRow = (endpoint: string): StoredEndpoint | undefined => {
-    const row: StoredEndpoint | undefined = endpointById.get(endpoint);
-    return row;
-  };
+
+  const endpointRow = (endpoint: string) => rowFrom<StoredEndpoint>(endpointById, endpoint);
+
   /** Drops the first pending rows of an endpoint that must not be sent. */
   const dropSome = (endpoint: string, now: number): readonly ChangedDelivery[] => {
     const known = endpointRow(endpoint);
     const which = known === undefined ? null : rowsToDrop(known, now);
     if (which === null) return [];
-    const { endingBy, reason } = which;
-    const dropped: readonly ChangedDelivery[] = dropPending.all(reason, now, endpoint, endingBy, rowsPerStep);
-    return dropped;
+    return rowsFrom(dropPending, which.reason, now, endpoint, which.endingBy, rowsPerStep);
   };
 
   /** `cursor`: where to go on; null at the end. Nothing that became a dead letter since is made due again. */
   const redriveSome = (input: RedriveInput) => {
-    const rows: readonly DeadLetter[] = deadLetters.all(...whichOf(input, rowsPerStep));
+    const rows = rowsFrom<DeadLetter>(deadLetters, ...whichOf(input, rowsPerStep));
     const revived = rows
       .filter((row) => !isDeleted(row.endpoint))
-      .flatMap((row) => {
-        const changed: readonly ChangedDelivery[] = redrive.all(input.now, input.expires, row.seq);
-        return changed;
-      });
+      .flatMap((row) => rowsFrom<ChangedDelivery>(redrive, input.now, input.expires, row.seq));
     const last = rows.length < rowsPerStep ? undefined : rows.at(-1);
     const cursor: RedriveInput['cursor'] = last === undefined ? null : [last.occurredAt, last.seq];
     return { revived, cursor };
@@ -227,8 +223,7 @@ export const deliveryOperations = (database: Database) => {
       /** Returns the deliveries that it changed. */
       eraseDeliveries: ({ card, now }: { readonly card: string; readonly now: Milliseconds }) => {
         rememberErased.run(card, now);
-        const rows: readonly Pick<DeliveryRow, 'seq' | 'id' | 'endpoint' | 'body' | 'attempts'>[] =
-          rowsOfCard.all(card);
+        const rows = rowsFrom<RowOfCard>(rowsOfCard, card);
         for (const { seq, body, attempts } of rows)
           eraseRow.run(erasedPayload(body), withoutBodies(attempts), seq);
         dropOfCard.run(erasedReason, now, card);
@@ -273,24 +268,23 @@ export const deliveryOperations = (database: Database) => {
        */
       dropSomeDeliveries: (input: Pick<EndpointDeletion, 'endpoint' | 'now'>): ChangedEndpoint => {
         const dropped = dropSome(input.endpoint, input.now);
-        const opened: StoredEndpoint | undefined =
-          dropped.length < rowsPerStep ? openEndpoint.get(input.endpoint) : undefined;
-        return { endpoint: opened ?? null, dropped };
+        if (dropped.length === rowsPerStep) return { endpoint: null, dropped };
+        return { endpoint: rowFrom<StoredEndpoint>(openEndpoint, input.endpoint) ?? null, dropped };
       },
 
       /**
        * Removes ended deliveries after `seq`; returns the last one that was looked at, or null at the end.
        */
       removeEndedDeliveries: ({ seq, before }: { readonly seq: number; readonly before: Milliseconds }) => {
-        const rows: readonly OldRow[] = oldRows.all(seq, rowsPerStep);
+        const rows = rowsFrom<OldRow>(oldRows, seq, rowsPerStep);
         const ended = rows.filter(
           ({ status, endedAt, occurredAt }) => status !== 'pending' && (endedAt ?? occurredAt) <= before,
         );
         for (const row of ended) removeRow.run(row.seq);
         const last = rows.at(-1);
-        const newest: Pick<DeliveryRow, 'occurredAt'> | undefined = newestRow.get();
+        const newest = numberFrom(newestRow);
         // Later rows are younger, but for those that were made while the clock was ahead.
-        const isYoung = (at: Milliseconds): boolean => at > before && at <= (newest?.occurredAt ?? at);
+        const isYoung = (at: Milliseconds): boolean => at > before && at <= (newest ?? at);
         const isLast = last === undefined || rows.length < rowsPerStep || isYoung(last.occurredAt);
         return { removed: ended.length, last: isLast ? null : last.seq };
       },
@@ -302,20 +296,18 @@ export const deliveryOperations = (database: Database) => {
         const json = JSON.stringify(attempt);
         if (outcome.status === 'delivered') {
           if (recordSuccess.run(json, at, delivery, number - 1).changes === 0) return null;
-          const counted: StoredEndpoint | undefined = countSuccess.get(at, enabledAt, endpoint);
-          return counted ?? null;
+          return rowFrom<StoredEndpoint>(countSuccess, at, enabledAt, endpoint) ?? null;
         }
         const due = outcome.status === 'pending' ? outcome.due : null;
         const endedAt = due === null ? at : null;
         const { changes } = recordFailure.run(json, due, endedAt, outcome.status, delivery, number - 1);
         if (changes === 0) return null;
         const failure = attempt.error ?? `HTTP ${attempt.httpStatus}`;
-        const row: StoredEndpoint | undefined = countFailure.get(enabledAt, failure, disableAfter, endpoint);
-        return row ?? null;
+        return rowFrom<StoredEndpoint>(countFailure, enabledAt, failure, disableAfter, endpoint) ?? null;
       },
 
       retryDelivery: ({ org, id, now, expires }: Retry): ChangedDelivery | 'unknown' | 'refused' => {
-        const row: Pick<DeliveryRow, 'id' | 'status' | 'endpoint' | 'org'> | undefined = statusOf.get(id);
+        const row = rowFrom<Pick<DeliveryRow, 'id' | 'status' | 'endpoint' | 'org'>>(statusOf, id);
         if (row === undefined || row.org !== org) return 'unknown';
         if (row.status === 'delivered' || isDeleted(row.endpoint)) return 'refused';
         if (row.status === 'pending') dueNow.run(now, expires, id);
@@ -332,7 +324,7 @@ export const deliveryOperations = (database: Database) => {
 
       /** Goes on with the oldest redrive that is not finished; null if there is none. */
       continueRedrive: (): readonly ChangedDelivery[] | null => {
-        const first: { readonly id: number; readonly input: string } | undefined = firstRedrive.get();
+        const first = rowFrom<{ readonly id: number; readonly input: string }>(firstRedrive);
         if (first === undefined) return null;
         const input = JSON.parse(first.input) as RedriveInput;
         const { revived, cursor } = redriveSome(input);
@@ -347,7 +339,7 @@ export const deliveryOperations = (database: Database) => {
         const revived: DeliveryId[] = [];
         for (const row of rows) {
           if (endpointRow(row.endpoint)?.state === 'closed') continue;
-          const known: { readonly status: string } | undefined = statusOf.get(row.id);
+          const known = rowFrom<{ readonly status: string }>(statusOf, row.id);
           if (known === undefined) {
             insertOne(row);
             added.push(row.id);

@@ -5,10 +5,10 @@ import {
   type HookCalls,
 } from '../../../application/ports/hook-calls.js';
 import { Instant, type Uuid } from '../../../domain/ids.js';
-import { numberFrom, type Database } from '../database.js';
+import { numberFrom, rowFrom, rowsFrom } from '../database.js';
 import { nextTurn } from '../../../application/timing/next-turn.js';
 import { reachable } from '../errors.js';
-import type { SqliteWriter } from '../writer/writer.js';
+import type { EventsFile } from '../log/events-file.js';
 
 const columns = 'id, hook, org, at, status, code, card, requestId';
 
@@ -22,14 +22,13 @@ const fire = `
   on conflict (hook) do update set fires = fires + 1, lastFiredAt = excluded.lastFiredAt`;
 const remove = 'delete from hook_calls where number = ?';
 
+interface NumberedCall {
+  readonly number: number;
+  readonly at: string;
+}
+
 /** The call log in events.db. Recording a call shares the commit of other writes at that time. */
-export const sqliteHookCalls = ({
-  writer,
-  database,
-}: {
-  readonly writer: SqliteWriter;
-  readonly database: Database;
-}): HookCalls => {
+export const sqliteHookCalls = ({ writer, database }: Pick<EventsFile, 'writer' | 'database'>): HookCalls => {
   const numberOf = database.prepare('select number from hook_calls where id = ? and hook = ?');
   const calls = database.prepare(
     `select ${columns} from hook_calls where hook = ? and number < ? order by number desc limit ?`,
@@ -42,7 +41,9 @@ export const sqliteHookCalls = ({
        (select number from hook_calls where hook = ?1 order by number desc limit 1 offset ?3)
        order by number limit ?4`,
   );
-  const newest = database.prepare('select at from hook_calls where hook = ? order by number desc limit 1');
+  const newest = database.prepare(
+    'select number, at from hook_calls where hook = ? order by number desc limit 1',
+  );
   const useOf = database.prepare('select fires, lastFiredAt from hook_uses where hook = ?');
 
   /**
@@ -50,23 +51,15 @@ export const sqliteHookCalls = ({
    * at the end: later calls are younger, but for those that were recorded while the clock was ahead.
    */
   const oldAfter = (hook: string, number: number, end: string) => {
-    const rows: readonly { readonly number: number; readonly at: string }[] = oldest.all(
-      hook,
-      number,
-      newestKept,
-      removedAtOnce,
-    );
-    const latest: { readonly at: string } | undefined = newest.get(hook);
+    const rows = rowsFrom<NumberedCall>(oldest, hook, number, newestKept, removedAtOnce);
+    const latest = rowFrom<NumberedCall>(newest, hook);
     const last = rows.length < removedAtOnce ? undefined : rows.at(-1);
     const goesOn = last !== undefined && (last.at < end || last.at > (latest?.at ?? last.at));
     return { old: rows.filter(({ at }) => at < end), last: goesOn ? last.number : null };
   };
 
   /** The first hook with calls whose id is greater. */
-  const hookAfter = (hook: string): string | null => {
-    const row: { readonly hook: string } | undefined = nextHook.get(hook);
-    return row?.hook ?? null;
-  };
+  const hookAfter = (hook: string) => rowFrom<{ readonly hook: string }>(nextHook, hook)?.hook ?? null;
 
   return reachable<HookCalls>(HookCallsUnavailable, {
     record: async ({ id, hook, org, at, status, code, card, requestId }) => {
@@ -78,14 +71,13 @@ export const sqliteHookCalls = ({
       const before =
         startingAfter === null ? Number.MAX_SAFE_INTEGER : numberFrom(numberOf, startingAfter, hook);
       if (before === null) return null;
-      const found: readonly HookCall[] = calls.all(hook, before, limit);
-      return found;
+      return rowsFrom<HookCall>(calls, hook, before, limit);
     },
 
     use: async (hooks) =>
       new Map(
         hooks.flatMap((hook): [Uuid, { fireCount: number; lastFiredAt: Instant }][] => {
-          const row: { readonly fires: number; readonly lastFiredAt: string } | undefined = useOf.get(hook);
+          const row = rowFrom<{ readonly fires: number; readonly lastFiredAt: string }>(useOf, hook);
           if (row === undefined) return [];
           return [[hook, { fireCount: row.fires, lastFiredAt: Instant.parse(row.lastFiredAt) }]];
         }),

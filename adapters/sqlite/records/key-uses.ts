@@ -1,6 +1,6 @@
 import type { KeyUseRows } from '../../../application/ports/key-uses.js';
 import { Instant, type Uuid } from '../../../domain/ids.js';
-import type { Database } from '../database.js';
+import { rowFrom, type Database } from '../database.js';
 import type { SqliteWriter } from '../writer/writer.js';
 
 const save =
@@ -14,7 +14,7 @@ export const sqliteKeyUses = (writer: SqliteWriter, database: Database): KeyUseR
     read: async (keyIds) =>
       new Map(
         keyIds.flatMap((id): [Uuid, Instant][] => {
-          const row: { at: unknown } | undefined = select.get(id);
+          const row = rowFrom<{ readonly at: unknown }>(select, id);
           return row === undefined ? [] : [[id, Instant.parse(row.at)]];
         }),
       ),

@@ -9,7 +9,7 @@ import {
   type SignInRecords,
 } from '../../../application/ports/records.js';
 import type { Clock } from '../../../application/ports/system.js';
-import type { Database } from '../database.js';
+import { rowFrom, rowsFrom, type Database } from '../database.js';
 import { reachable, type Unavailable } from '../errors.js';
 import type { SqliteWriter } from '../writer/writer.js';
 
@@ -55,17 +55,14 @@ const sqliteRecords = <Kind extends string>(
     add: async ({ kind, id, owner, data, ends }) =>
       (await writer.write([add, kind, id, owner, JSON.stringify(data), ends, clock.now()])) > 0,
     find: async (kind, id) => {
-      const row: Row<Kind> | undefined = byId.get(kind, id, clock.now());
+      const row = rowFrom<Row<Kind>>(byId, kind, id, clock.now());
       return row === undefined ? null : recordOf(row);
     },
     change: async ({ kind, id, version }, { data, ends }) =>
       (await writer.write([change, JSON.stringify(data), ends, kind, id, version, clock.now()])) > 0,
     remove: async (kind, id) => (await writer.write([remove, kind, id, clock.now()])) > 0,
     removeAllOf: async (kind, owner, except) => void (await writer.write([removeAllOf, kind, owner, except])),
-    listOf: async (kind, owner) => {
-      const rows: readonly Row<Kind>[] = byOwner.all(kind, owner, clock.now());
-      return rows.map(recordOf);
-    },
+    listOf: async (kind, owner) => rowsFrom<Row<Kind>>(byOwner, kind, owner, clock.now()).map(recordOf),
     removeEnded: async () =>
       void (await writer.write(...kinds.map((kind) => [removeEnded, clock.now(), kind] as const))),
   });

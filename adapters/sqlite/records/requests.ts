@@ -1,5 +1,5 @@
 import type { RequestRecord, RequestRows } from '../../../application/ports/requests.js';
-import type { Database } from '../database.js';
+import { rowFrom, rowsFrom, type Database } from '../database.js';
 import { nextTurn } from '../../../application/timing/next-turn.js';
 import type { SqliteWriter } from '../writer/writer.js';
 
@@ -13,6 +13,12 @@ const insert = 'insert into requests (id, at, record) values (?, ?, ?) on confli
 const insertSubject =
   'insert into request_subjects (id, subject, at, org) values (?, ?, ?, ?) on conflict do nothing';
 const removals = ['delete from requests where id = ?', 'delete from request_subjects where id = ?'];
+
+interface Row {
+  readonly record: string;
+}
+
+const recordOf = ({ record }: Row): RequestRecord => JSON.parse(record) as RequestRecord;
 
 export const sqliteRequests = (writer: SqliteWriter, database: Database): RequestRows => {
   const select = database.prepare('select record from requests where id = ?');
@@ -32,18 +38,17 @@ export const sqliteRequests = (writer: SqliteWriter, database: Database): Reques
       await writer.write(...statements);
     },
     find: async (id) => {
-      const row: { readonly record: string } | undefined = select.get(id);
-      return row === undefined ? null : (JSON.parse(row.record) as RequestRecord);
+      const row = rowFrom<Row>(select, id);
+      return row === undefined ? null : recordOf(row);
     },
     about: async (subject, org, after, limit) => {
       const { at, id } = after ?? { at: endOfTime, id: '' };
-      const rows: readonly { readonly record: string }[] = bySubject.all(subject, at, id, org, limit);
-      return rows.map(({ record }) => JSON.parse(record) as RequestRecord);
+      return rowsFrom<Row>(bySubject, subject, at, id, org, limit).map(recordOf);
     },
     removeOld: async (before, signal) => {
       const end = new Date(before).toISOString();
       while (!signal.aborted) {
-        const rows: readonly { readonly id: string }[] = oldest.all(end, removedAtOnce);
+        const rows = rowsFrom<{ readonly id: string }>(oldest, end, removedAtOnce);
         if (rows.length === 0) return;
         await writer.write(...rows.flatMap(({ id }) => removals.map((sql) => [sql, id] as const)));
         await nextTurn();

@@ -2,7 +2,7 @@ import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { messageOf } from '../../../domain/errors.js';
-import { errcodeOf, isDamage, numberFrom, openForReading, type Database } from '../database.js';
+import { errcodeOf, isDamage, numberFrom, reading, type Database } from '../database.js';
 import { DamagedLog } from '../../../application/log/damaged-log.js';
 import { assertReadable } from '../../../application/log/log-format.js';
 import { CheckpointPastHead, UnusableFile } from '../errors.js';
@@ -77,14 +77,7 @@ export const assertNotPast = (head: bigint, checkpoints: Readonly<Record<string,
  * Page size, pages and format (SQLite's `user_version`) by the file's header, and the file's size. Null if
  * the file is new, or if its header doesn't tell.
  */
-const readHeader = (
-  path: string,
-): {
-  readonly pageSize: number;
-  readonly pages: number;
-  readonly size: number;
-  readonly format: number;
-} | null => {
+const readHeader = (path: string) => {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found?.isDirectory()) throw new UnusableFile(`${path} is a folder. Restore events.db from a backup.`);
   if ((found?.size ?? 0) === 0) return null;
@@ -131,25 +124,15 @@ const firstUnreadable = (path: string): bigint => {
 };
 
 /** The position after the last event that SQLite still finds. Changes nothing in the file. */
-const afterLastReadable = (path: string): bigint => {
-  const database = openForReading(path);
-  try {
-    return BigInt((numberFrom(database.prepare('select max(position) from events')) ?? 0) + 1);
-  } finally {
-    database.close();
-  }
-};
+const afterLastReadable = (path: string): bigint =>
+  reading(path, (database) => BigInt(readCount(database, 'select max(position) from events') + 1));
 
-const firstGap = (database: Database): bigint => {
-  let position = 0;
-  const rows: Iterable<{ readonly position: number }> = database
-    .prepare('select position from events not indexed order by position')
-    .iterate();
-  for (const row of rows) {
-    if (row.position !== position + 1) break;
-    position += 1;
-  }
-  return BigInt(position + 1);
-};
+const firstGap = (database: Database): bigint =>
+  BigInt(
+    readCount(
+      database,
+      'select place from (select position, row_number() over (order by position) as place from events not indexed) where position <> place limit 1',
+    ),
+  );
 
 const readCount = (database: Database, sql: string): number => numberFrom(database.prepare(sql)) ?? 0;

@@ -11,10 +11,51 @@ import {
   openForWriting,
   type Database,
 } from '../database.js';
-import { insideGate, type InsideGate } from '../gate.js';
+import { insideGate, type Gate, type InsideGate } from '../gate.js';
 import type { OperationSet } from './operation-set.js';
 import { openOperationSets } from './operations.js';
-import type { FromWriter, ToWriter, WriteReply, WriteRequest, WriterStart } from './writer-messages.js';
+
+/**
+ * The start data of the writer's thread. `head` is shared by all threads: the position of the log's last
+ * committed event, one 64-bit integer.
+ */
+export interface WriterStart {
+  readonly path: string;
+  readonly head: SharedArrayBuffer;
+  readonly gate: Gate;
+}
+
+export interface WriteRequest {
+  readonly name: string;
+  readonly input: unknown;
+}
+
+/** `empty`: empties the write-ahead log if it may hold deleted data. */
+export type ToWriter =
+  | { readonly kind: 'run'; readonly requests: readonly WriteRequest[] }
+  | { readonly kind: 'empty' }
+  | { readonly kind: 'close' };
+
+/**
+ * The result of one request. `unwritten`: nothing is stored, because the disk is full or can't be written.
+ * `threw`: the operation itself threw.
+ */
+export type WriteReply =
+  | { readonly kind: 'done'; readonly output: unknown }
+  | { readonly kind: 'unwritten'; readonly message: string }
+  | { readonly kind: 'threw'; readonly message: string };
+
+/**
+ * `failed`: the file can't be opened. `replies`: the results of the oldest open requests, in their order.
+ * `damaged`: the file turned out to be damaged. `unknown`: a commit may or may not be on disk.
+ */
+export type FromWriter =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'failed'; readonly message: string; readonly errcode: number | null }
+  | { readonly kind: 'replies'; readonly replies: readonly WriteReply[] }
+  | { readonly kind: 'damaged'; readonly message: string }
+  | { readonly kind: 'unknown'; readonly message: string }
+  | { readonly kind: 'closed' };
 
 /** Larger groups gain nothing, and all writes in them wait longer. */
 const maxGroup = 1000;
@@ -171,14 +212,7 @@ const rollBack = (writer: Writer): void => {
   }
 };
 
-export interface Writer {
-  readonly database: Database;
-  readonly run: (request: WriteRequest) => unknown;
-  readonly committed: () => void;
-  readonly rolledBack: () => void;
-  /** Wakes the threads that wait for new events, if there are any. */
-  readonly wakeReaders: () => void;
-}
+type Writer = ReturnType<typeof openWriter>;
 
 /** Says which format the file has, in the file itself: its start does not read the write-ahead log for it. */
 const markFormat = (database: Database): void => {
@@ -188,7 +222,7 @@ const markFormat = (database: Database): void => {
 };
 
 /** Opens the file as the thread does. */
-export const openWriter = (start: WriterStart): Writer => {
+export const openWriter = (start: WriterStart) => {
   const database = openForWriting(start.path);
   const sharedHead = new BigInt64Array(start.head);
   let head = 0;
@@ -206,13 +240,14 @@ export const openWriter = (start: WriterStart): Writer => {
   shareHead(numberFrom(database.prepare('select max(position) from events')) ?? 0);
   return {
     database,
-    run: ({ name, input }) => {
+    run: ({ name, input }: WriteRequest): unknown => {
       const operation = operations.get(name);
       if (operation === undefined) throw new Error(`there is no write named ${name}`);
       return operation(input as never);
     },
     committed: () => sets.forEach((set) => set.committed?.()),
     rolledBack: () => sets.forEach((set) => set.rolledBack?.()),
+    /** Wakes the threads that wait for new events, if there are any. */
     wakeReaders: () => {
       if (wokenAt === head) return;
       wokenAt = head;

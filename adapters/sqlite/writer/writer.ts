@@ -5,7 +5,7 @@ import { DamagedLog } from '../../../application/log/damaged-log.js';
 import { NotWritten, UnknownOutcome } from '../errors.js';
 import type { Gate } from '../gate.js';
 import type { InputOf, OperationName, OutputOf, SqlWrite } from './operations.js';
-import type { FromWriter, ToWriter, WriteReply, WriteRequest, WriterStart } from './writer-messages.js';
+import type { FromWriter, ToWriter, WriteReply, WriteRequest, WriterStart } from './writer-thread.js';
 
 export interface WriterOptions {
   readonly path: string;

@@ -1,4 +1,4 @@
-import { SqliteDeliveries } from '../../../adapters/sqlite/records/deliveries.js';
+import { sqliteDeliveries } from '../../../adapters/sqlite/records/deliveries.js';
 import { rowsPerStep } from '../../../adapters/sqlite/records/delivery-rows.js';
 import type { SqliteWriter } from '../../../adapters/sqlite/writer/writer.js';
 import { deliveriesContract } from '../../contract/deliveries.js';
@@ -25,7 +25,7 @@ deliveriesContract('SQLite', async () => {
     const row: { readonly count: number | null } | undefined = counted.get();
     pending.push(row?.count ?? 0);
   });
-  const open = () => new SqliteDeliveries({ writer, database: file.database });
+  const open = () => sqliteDeliveries({ writer, database: file.database });
   return {
     deliveries: open(),
     restarted: async () => open(),

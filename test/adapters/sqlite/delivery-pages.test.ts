@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { SqliteDeliveries } from '../../../adapters/sqlite/records/deliveries.js';
+import { sqliteDeliveries } from '../../../adapters/sqlite/records/deliveries.js';
 import { pageQuery } from '../../../adapters/sqlite/records/delivery-pages.js';
 import type { DeliveryFilter } from '../../../application/ports/delivery-log.js';
 import { OrganizationId } from '../../../domain/ids.js';
@@ -18,7 +18,7 @@ describe('a page of the delivery log in SQLite', () => {
   it('ends by an index, whatever the filters are', async () => {
     const file = await openNew();
     try {
-      new SqliteDeliveries(file);
+      sqliteDeliveries(file);
       for (const endpoint of [null, 'endpoint-1'])
         for (const status of [null, 'dropped'] as const)
           for (const type of [null, 'card.held'])

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
-import type { SqliteWriter } from '../../../adapters/sqlite/writer/writer.js';
 import { newGate } from '../../../adapters/sqlite/gate.js';
-import { NotaryThread } from '../../../adapters/sqlite/notary/notary.js';
+import { startNotary } from '../../../adapters/sqlite/notary/notary.js';
 import { eventKeys } from '../../support/fixtures/seal-events.js';
 import { VirtualClock } from '../../support/memory/clock.js';
 
@@ -9,7 +8,7 @@ import { VirtualClock } from '../../support/memory/clock.js';
 const program = `
   import { parentPort, workerData } from 'node:worker_threads';
   if (Atomics.add(new BigInt64Array(workerData.log.head), 0, 1n) === 0n) throw new Error('too many open files');
-  parentPort.postMessage({ kind: 'scrubbed', events: 0 });
+  parentPort.postMessage({ kind: 'scrubbed' });
   parentPort.once('message', () => parentPort.close());`;
 
 describe("the notary's thread", () => {
@@ -17,9 +16,9 @@ describe("the notary's thread", () => {
     const clock = new VirtualClock();
     let fail: (reason: string) => void = () => undefined;
     const failed = new Promise<string>((resolve) => (fail = resolve));
-    const thread = new NotaryThread({
+    const thread = startNotary({
       shared: { path: '', head: new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT), gate: newGate() },
-      writer: {} as SqliteWriter,
+      writer: { run: () => new Promise(() => undefined) },
       notary: {
         thread: new URL(`data:text/javascript,${encodeURIComponent(program)}`),
         signers: [],

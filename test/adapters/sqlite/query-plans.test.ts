@@ -2,9 +2,9 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
 import type { DeliveryFilter } from '../../../application/ports/delivery-log.js';
 import type { Database } from '../../../adapters/sqlite/database.js';
-import { LogQueries } from '../../../adapters/sqlite/log/log-queries.js';
+import { logQueries } from '../../../adapters/sqlite/log/log-queries.js';
 import { sqliteCheckpoints } from '../../../adapters/sqlite/records/checkpoints.js';
-import { SqliteDeliveries } from '../../../adapters/sqlite/records/deliveries.js';
+import { sqliteDeliveries } from '../../../adapters/sqlite/records/deliveries.js';
 import { pageQuery } from '../../../adapters/sqlite/records/delivery-pages.js';
 import { sqliteHookCalls } from '../../../adapters/sqlite/records/hook-calls.js';
 import { sqliteKeyUses } from '../../../adapters/sqlite/records/key-uses.js';
@@ -66,7 +66,7 @@ const writesOf = async (database: Database): Promise<ReadonlySet<string>> => {
   await sqliteCheckpoints(writer, database).save('relay', { position: 0n, state: null });
   const call = { id, hook: id, org, at, status: 201, code: null, card: 'HC-1', requestId: 'req_1' };
   await sqliteHookCalls({ writer, database }).record(call);
-  const { log, gates, claims, relayMemory } = new SqliteDeliveries({ writer, database });
+  const { log, gates, claims, relayMemory } = sqliteDeliveries({ writer, database });
   await log.removeEnded(0);
   await gates.resetFailures(id);
   await claims.hasten(0, 0);
@@ -97,7 +97,7 @@ describe('the queries of events.db', () => {
     const { database, plain, statements } = recording();
     openOperationSets(database, () => undefined);
     const head = new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT);
-    void new LogQueries({ database, head, onDamage: () => undefined });
+    logQueries({ database, head, onDamage: () => undefined });
     for (const sql of await writesOf(database)) statements.add(sql);
     for (const filter of filters()) statements.add(pageQuery(org, filter, 1_000, 50).sql);
     const scans = [...statements].flatMap((sql) => {

@@ -8,7 +8,7 @@ import { FinalError } from '../../../domain/errors.js';
 import { numberFrom, type Database } from '../../../adapters/sqlite/database.js';
 import { CheckpointPastHead } from '../../../adapters/sqlite/errors.js';
 import { openEventsFile, type EventsFile } from '../../../adapters/sqlite/log/events-file.js';
-import { SqliteProjectionStore } from '../../../adapters/sqlite/read/projection-store.js';
+import { sqliteProjectionStore } from '../../../adapters/sqlite/read/projection-store.js';
 import {
   openReadFile,
   type ReadFile,
@@ -306,7 +306,7 @@ describe('the file of the read models', () => {
   it('refuses to start if a projection is past the head of the log, and names both positions', () =>
     inDirectory(async (directory) => {
       await opened(directory, async (events) => void (await write(events, 'a', 0, { org: 'o' })));
-      const store = new SqliteProjectionStore({ path: join(directory, 'read.db') });
+      const store = sqliteProjectionStore({ path: join(directory, 'read.db') });
       const { generation } = await store.active(notes);
       await store.save([{ projection: notes, generation, documents: [storedNote('z', 7)], checkpoint: 7n }]);
       store.close();

@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { VirtualClock } from '../../support/memory/clock.js';
-import { SqliteProjectionStore } from '../../../adapters/sqlite/read/projection-store.js';
-import { SqliteReadModels } from '../../../adapters/sqlite/read/read-models.js';
+import { sqliteProjectionStore } from '../../../adapters/sqlite/read/projection-store.js';
+import { sqliteReadModels } from '../../../adapters/sqlite/read/read-models.js';
 import { projectionStoreContract } from '../../contract/projection-store.js';
 import { readModelsContract, saveAll } from '../../contract/read-models.js';
 import { counts, notes, storedNote } from '../../support/fixtures/notes.js';
@@ -14,8 +14,8 @@ const open = async () => {
   const directory = mkdtempSync(join(tmpdir(), 'read-models-'));
   const path = join(directory, 'read.db');
   const clock = new VirtualClock();
-  const store = new SqliteProjectionStore({ path });
-  const readModels = new SqliteReadModels({ path, clock });
+  const store = sqliteProjectionStore({ path });
+  const readModels = sqliteReadModels({ path, clock });
   return {
     directory,
     path,
@@ -90,13 +90,13 @@ describe('the file of the projection store in SQLite', () => {
       await store.active(ofAnotherShape);
       store.close();
 
-      const upgraded = new SqliteProjectionStore({ path });
+      const upgraded = sqliteProjectionStore({ path });
       upgraded.keep([later, counts]);
       for (const _ of [1, 2]) await upgraded.tidy();
       expect(tables(path)).to.deep.equal(['counts_v1_g1', 'notes_v1_g1', 'notes_v2_g3']);
       upgraded.close();
 
-      const back = new SqliteProjectionStore({ path });
+      const back = sqliteProjectionStore({ path });
       back.keep([notes]);
       for (const _ of [1, 2]) await back.tidy();
       expect(tables(path)).to.deep.equal(['notes_v1_g1']);
@@ -114,7 +114,7 @@ describe('the file of the projection store in SQLite', () => {
       const documents = Array.from({ length: 5_000 }, (_, at) => storedNote(`n${at}`, at + 1, { org: 'o' }));
       await store.save([{ projection: notes, generation, documents, checkpoint: 5_000n }]);
       store.close();
-      const next = new SqliteProjectionStore({ path });
+      const next = sqliteProjectionStore({ path });
       next.keep([notes]);
       expect(statSync(`${path}-wal`).size).to.be.below(64 * 1024);
       next.close();

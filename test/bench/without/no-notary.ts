@@ -3,7 +3,7 @@ import type { FromNotary, ToNotary } from '../../../adapters/sqlite/notary/notar
 
 /** Says that everything has been read back, and notarizes nothing. */
 export const serveNotary = async ({ port }: { readonly port: MessagePort }): Promise<void> => {
-  const done: FromNotary = { kind: 'scrubbed', events: 0 };
+  const done: FromNotary = { kind: 'scrubbed' };
   port.postMessage(done);
   await new Promise<void>((resolve) => {
     port.on('message', (message: ToNotary) => {
