@@ -1,5 +1,5 @@
 import { roleIn } from '../../../application/access/roles.js';
-import { DomainError, NamedError } from '../../../domain/errors.js';
+import { DomainError, NamedError, type ErrorCode } from '../../../domain/errors.js';
 import { isUuid, OrganizationId, type Brand, type Uuid } from '../../../domain/ids.js';
 import { house } from '../../../domain/members.js';
 import { may, type Permission, type Role } from '../../../domain/permissions.js';
@@ -53,6 +53,20 @@ export const orNothing = async <T>(find: () => Promise<T>): Promise<T> => {
   } catch (error) {
     throw error instanceof DomainError ? nothingHere() : error;
   }
+};
+
+/** Null in place of a refusal with this code. */
+export const nullFor =
+  (code: ErrorCode) =>
+  (error: unknown): null => {
+    if (error instanceof DomainError && error.code === code) return null;
+    throw error;
+  };
+
+/** Passes on what was found. Throws `not_found` if that is nothing. */
+export const existing = <T>(found: T | null): T => {
+  if (found === null) throw nothingHere();
+  return found;
 };
 
 /** The id that a form sent. Throws `not_found` if it is no id. */

@@ -1,6 +1,7 @@
 import { newCommand } from '../../../application/writing/execute.js';
 import { assertService } from '../../../application/writing/rehearsal.js';
 import { DomainError } from '../../../domain/errors.js';
+import { may } from '../../../domain/permissions.js';
 import { retryAfter } from '../server/caller.js';
 import { ClientGone, statusOf } from '../server/errors.js';
 import type { LinesResponse, TextResponse } from '../server/route.js';
@@ -12,7 +13,7 @@ import { drawn, placeIn, redirect, shownAfterForm, waiting, withPageHeaders } fr
 import { errorPage } from './error-page.js';
 import type { Here } from './frame.js';
 import { assertHost, assertSafeWay, assertSameOrigin, downloadsAtOnce, PageRefusal } from './gates.js';
-import type { Context, HouseContext, KnownContext, OrgContext, Outcome, Page, Sent } from './page.js';
+import type { Context, KnownContext, OrgContext, Outcome, Page, Sent } from './page.js';
 import { countForm, runOnce, sentBy } from './run-once.js';
 import { actorOf, visitorOf } from './visitor.js';
 
@@ -26,7 +27,7 @@ interface Inside {
 const admitted = async (
   request: PageRequest,
   context: Context,
-  { path, may: need }: Pick<Page, 'path' | 'may'>,
+  { path, may: need, mayAct }: Page,
 ): Promise<Inside> => {
   if (need === 'anyone') return { context, here: null };
   const visitor = requireSignedIn(context.visitor);
@@ -40,14 +41,14 @@ const admitted = async (
     const place = await roleAt(deps, visitor, params['org'] ?? '');
     concerns(place.org);
     assertMay(place, need);
-    const inside: OrgContext = { ...known, ...place, command: commandIn(place.org) };
+    const mayForms = mayAct !== 'anyone' && mayAct !== 'signed-in' && may(place.role, mayAct);
+    const inside: OrgContext = { ...known, ...place, mayAct: mayForms, command: commandIn(place.org) };
     return { context: inside, here: await placeIn(deps, place) };
   }
   if (need === 'signed-in') return { context: known, here: null };
   const place = await staffRoleOf(deps, visitor);
   assertMay(place, need);
-  const inside: HouseContext = { ...known, role: place.role };
-  return { context: inside, here: { ...place, name: 'The house', isHouse: true } };
+  return { context: known, here: { ...place, name: 'The house' } };
 };
 
 const answered = ({ context, here }: Inside, outcome: Outcome): TextResponse =>
@@ -82,7 +83,7 @@ const takeUpload = async (page: Page, request: PageRequest, context: Context): P
   const action = Object.values(page.actions).find(({ upload }) => upload !== undefined);
   const noFiles = new DomainError('unsupported_media_type', 'This page takes no files.');
   if (action?.upload === undefined) throw noFiles;
-  const inside = await admitted(request, context, { path: page.path, may: action.may });
+  const inside = await admitted(request, context, { ...page, may: action.may });
   if (inside.here === null) throw noFiles;
   const { org } = inside.here;
   const { uploads, rehearsal } = context.deps;
@@ -109,7 +110,7 @@ const act = async (page: Page, request: PageRequest, context: Context): Promise<
   const sent = sentBy(fields);
   const action = Object.hasOwn(page.actions, sent('do')) ? page.actions[sent('do')] : undefined;
   if (action === undefined) throw new PageRefusal(422, 'Refused', 'This page has no such form.');
-  const inside = await admitted(request, context, { path: page.path, may: action.may });
+  const inside = await admitted(request, context, { ...page, may: action.may });
   const { visitor } = inside.context;
   try {
     // To sign in, or out, changes nothing of the service.

@@ -5,7 +5,7 @@ import { Cover, type CoverProps } from '../web/cover.js';
 import { Envelope, Letter } from '../web/letter.js';
 import type { Html } from '../web/prose.js';
 import { Panel } from '../web/parts.js';
-import { gone } from './gone.js';
+import { gone } from './card-words.js';
 
 interface PieceProps {
   /** Null if there is no design. */

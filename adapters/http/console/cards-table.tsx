@@ -3,9 +3,8 @@ import type { OrganizationDocument } from '../../../projections/organizations.js
 import { Cover } from '../web/cover.js';
 import { Table } from '../web/parts.js';
 import { Day, Time } from '../web/time.js';
-import { gone } from './gone.js';
+import { gone, Status } from './card-words.js';
 import { CardLink } from './links.js';
-import { Status } from './status.js';
 
 interface FrontProps {
   readonly card: CardDocument;

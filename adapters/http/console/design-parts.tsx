@@ -43,7 +43,7 @@ interface ArchivedProps extends Pick<OrganizationDocument, 'archived'> {
 
 /** The designs that the house has withdrawn, and what to do about their cards. */
 export const Withdrawn = ({ archived, context }: ArchivedProps) => {
-  const { url, org, role } = context;
+  const { url, org, role, mayAct } = context;
   const designs = archived.flatMap(({ withdrawn, ...design }) =>
     withdrawn ? { ...design, ...withdrawn } : [],
   );
@@ -75,7 +75,7 @@ export const Withdrawn = ({ archived, context }: ArchivedProps) => {
                 />
               </span>
             ) : null}
-            {artwork === null || !may(role, 'designs.write') ? null : <ErasePicture design={id} />}
+            {artwork !== null && mayAct ? <ErasePicture design={id} /> : null}
           </li>
         ))}
       </ul>

@@ -4,7 +4,7 @@ import type { Instant, Uuid } from '../../../domain/ids.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
 import { fileOf } from '../web/files.js';
-import { Form, Group } from '../web/form.js';
+import { Checks, Form } from '../web/form.js';
 import { ActionLink, Badge, ButtonLink, PageHeading, Panel } from '../web/parts.js';
 import { block, type Html } from '../web/prose.js';
 import type { Url } from '../web/url.js';
@@ -48,32 +48,38 @@ export const Health = ({
   <>
     {eventsLine(endpoint)} ·{' '}
     {failureCount === 1 ? '1 failure' : `${failureCount.toLocaleString('en-US')} failures`} (
-    {consecutiveFailures} in a row)
-    {lastSuccessAt === null ? (
-      ' · no success yet'
-    ) : (
-      <>
-        {' '}
-        · last success <Time at={lastSuccessAt} />
-      </>
-    )}
+    {consecutiveFailures} in a row){lastSuccessAt === null ? ' · no success yet' : null}
+    <Time before=" · last success " at={lastSuccessAt} />
   </>
+);
+
+interface FormsProps {
+  readonly endpoint: Endpoint;
+  /** The page of the endpoint; left out on that page. */
+  readonly to?: Url;
+}
+
+/** Frequent actions: test the endpoint, and enable it again. */
+export const FormsNow = ({ endpoint, to }: FormsProps) => (
+  <div class="actions end">
+    {endpoint.disabledReason === null ? null : <Form action="enable" to={to} button="Switch on" />}
+    <Form action="test" to={to} kind="second" button="Send a test" />
+  </div>
 );
 
 /** Which events an endpoint gets; `subscribed` as it is now. */
 export const EventChoices = ({ subscribed }: { readonly subscribed: readonly string[] }) => (
-  <Group name="events" legend="Events" hint="None chosen: all of them, including those that are added later.">
-    {publicEventTypes.map((type) => (
-      <label class="check">
-        <input type="checkbox" name={type} value="on" checked={subscribed.includes(type)} />
-        <code>{type}</code>
-      </label>
-    ))}
-  </Group>
+  <Checks
+    name="events"
+    legend="Events"
+    hint="None chosen: all of them, including those that are added later."
+    options={publicEventTypes.map((name) => ({ name, label: <code>{name}</code> }))}
+    ticked={subscribed}
+  />
 );
 
 export const chosenEvents = (sent: Sent): readonly string[] =>
-  publicEventTypes.filter((type) => sent(type) === 'on');
+  publicEventTypes.filter((type) => sent(type) !== '');
 
 interface SecretProps {
   readonly title: string;

@@ -9,7 +9,7 @@ import { parseCardCode } from '../../../domain/card-code.js';
 import { OrganizationId, type LocalDate } from '../../../domain/ids.js';
 import { cards, type CardDocument } from '../../../projections/cards.js';
 import { orNothing } from './admit.js';
-import type { HouseContext } from './page.js';
+import type { KnownContext } from './page.js';
 
 /** The next action for a card: the one of its large button. */
 export type Next =
@@ -34,7 +34,7 @@ export const codeIn = (scanned: string): string | null => {
 };
 
 /** A card as the floor needs it. Throws if there is none. */
-export const cardOn = ({ deps, params }: HouseContext): Promise<CardForOperator> =>
+export const cardOn = ({ deps, params }: KnownContext): Promise<CardForOperator> =>
   orNothing(async () => (await cardForOperator(deps, codeFrom(params['code'] ?? ''), null)).was);
 
 /** Counting stops here: whether there are 50 or 10,000 makes no difference to the work. */
@@ -56,7 +56,7 @@ export const ownersOf = async <T>(
 };
 
 /** The cards on the floor that are due, up to `maxCounted`, and others among the first `maxRead`. */
-const floorByDue = async (readModels: HouseContext['deps']['readModels'], day: LocalDate) => {
+const floorByDue = async (readModels: KnownContext['deps']['readModels'], day: LocalDate) => {
   const due: CardDocument[] = [];
   const later: CardDocument[] = [];
   for await (const { document } of cardsOnFloor(readModels)) {
@@ -68,7 +68,7 @@ const floorByDue = async (readModels: HouseContext['deps']['readModels'], day: L
 };
 
 /** How many cards are due and at each status, and those that came first, the due before others. */
-export const floorList = async ({ deps, timeZone }: HouseContext) => {
+export const floorList = async ({ deps, timeZone }: KnownContext) => {
   const { readModels, clock } = deps;
   const day = today(clock.instant(), timeZone);
   const [{ due, later, isAll }, ...pages] = await Promise.all([

@@ -1,16 +1,16 @@
 import type { ComponentChildren } from 'preact';
 import type { OrganizationId } from '../../../domain/ids.js';
+import { house } from '../../../domain/members.js';
 import { may, type Permission, type Role } from '../../../domain/permissions.js';
 import { Brand } from '../web/brand.js';
 import type { Context } from './page.js';
 import { paths, type PageName } from '../web/paths.js';
 
-/** The organization whose pages are shown, for the menu. */
+/** The organization whose pages are shown, or the house, for the menu. */
 export interface Here {
   readonly org: OrganizationId;
   readonly name: string;
   readonly role: Role;
-  readonly isHouse?: boolean;
 }
 
 interface FrameProps {
@@ -57,11 +57,11 @@ const isHere = (path: string, { to, pages }: Entry): boolean =>
     pages.some((page) => path === paths[page] || path.startsWith(`${paths[page]}/`)));
 
 const Menu = ({ context: { url, path }, here }: { readonly context: Context; readonly here: Here }) => {
-  const { org, role, isHouse = false } = here;
+  const { org, role } = here;
   return (
     <nav id="menu" class="tabs" aria-label="Pages" popover="auto">
       <ul>
-        {(isHouse ? houseEntries : entries)
+        {(org === house ? houseEntries : entries)
           .filter(({ need }) => may(role, need))
           .map((entry) => (
             <li>
@@ -70,7 +70,7 @@ const Menu = ({ context: { url, path }, here }: { readonly context: Context; rea
               </a>
             </li>
           ))}
-        {!isHouse && may(role, 'organizations.manage') ? (
+        {org !== house && may(role, 'organizations.manage') ? (
           <li>
             <a href={url('house')}>House</a>
           </li>

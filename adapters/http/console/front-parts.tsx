@@ -1,11 +1,13 @@
-import { pictureLimit, type UploadedFront } from '../../../application/organizations/fronts.js';
+import { findFront, pictureLimit, type UploadedFront } from '../../../application/organizations/fronts.js';
 import { bleed, card, count, fits, master, printFault, type Fit } from '../../../domain/artwork.js';
 import { DomainError } from '../../../domain/errors.js';
+import type { OrganizationId } from '../../../domain/ids.js';
 import { FileField, Form, Group } from '../web/form.js';
 import { pathOfPicture } from '../web/pictures.js';
 import type { Url } from '../web/url.js';
 import { useVisit } from '../web/visit.js';
 import type { Upload } from '../server/upload.js';
+import { existing } from './admit.js';
 import { go, type Action, type Context, type Sent } from './page.js';
 
 const noPicture = (): DomainError => new DomainError('invalid_body', 'Choose a picture.', 'file');
@@ -80,6 +82,12 @@ const Way = ({ fit, fronts }: { readonly fit: Fit } & Pick<UploadedFront, 'front
     </li>
   );
 };
+
+/** The picture of the address, until it is saved. Throws `not_found`. */
+export const loadFront = async (
+  { deps, params }: Pick<Context, 'deps' | 'params'>,
+  org: OrganizationId,
+): Promise<UploadedFront> => existing(await findFront(deps, org, params['picture'] ?? ''));
 
 /** A picture that was uploaded as it would be printed, in each way, to be saved by one button. */
 export const WaitingFront = ({ fronts, save }: Pick<UploadedFront, 'fronts'> & { readonly save: string }) => (

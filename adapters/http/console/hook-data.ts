@@ -4,7 +4,6 @@ import { readDesigns } from '../../../application/organizations/read-accounts.js
 import { DomainError } from '../../../domain/errors.js';
 import type { HookSettings } from '../../../domain/hook.js';
 import type { Uuid } from '../../../domain/ids.js';
-import { may } from '../../../domain/permissions.js';
 import { exampleRecipient } from '../api/card-fields.js';
 import { readHookPayload } from '../api/hook-payload.js';
 import { newHook } from '../operator/hooks.js';
@@ -12,7 +11,7 @@ import { parseObject } from '../server/json-body.js';
 import { parseValues, type JsonObject } from '../schema/read.js';
 import { idFrom } from './admit.js';
 import type { OrgContext, Sent } from './page.js';
-import { shownPart, wantedPart } from './paging.js';
+import { partOf } from './paging.js';
 
 const fields = ['label', 'template', 'signed_by', 'design_id', 'payload'] as const;
 
@@ -44,15 +43,14 @@ export const hookIdIn = ({ params }: OrgContext): Uuid => idFrom(params['id'] ??
 
 /** Throws `not_found`, also for a hook of others. */
 export const loadHook = async (context: OrgContext) => {
-  const { deps, org, role, query } = context;
+  const { deps, org, query, mayAct } = context;
   const id = hookIdIn(context);
   const hook = await readHook(deps, org, id);
-  const calls = await listHookCalls(deps, org, id, wantedPart(query));
   return {
     hook,
     designs: await readDesigns(deps, org),
-    calls: shownPart(calls),
-    mayManage: may(role, 'hooks.manage') && hook.status !== 'deleted',
+    calls: await partOf(query, (part) => listHookCalls(deps, org, id, part)),
+    mayManage: mayAct && hook.status !== 'deleted',
   };
 };
 

@@ -10,9 +10,9 @@ import { ActionLink, Badge, Panel } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import type { Url } from '../web/url.js';
 import { idFrom } from './admit.js';
-import { gone } from './gone.js';
+import { gone } from './card-words.js';
 import { partAfter } from './paging.js';
-import { confirmed, pageAfter, type Actions, type Context, type KnownContext, type Outcome } from './page.js';
+import { confirmed, shownOnce, type Actions, type Context, type KnownContext, type Outcome } from './page.js';
 
 export const roleMeans: Readonly<Record<Role, string>> = {
   owner: 'sends and cancels cards, manages keys, webhooks and settings, and invites people',
@@ -29,11 +29,7 @@ interface RowsProps {
   readonly context: Context;
 }
 
-interface MemberProps extends Pick<RowsProps, 'roles'> {
-  readonly member: Member;
-}
-
-const ChangeRole = ({ member, roles }: MemberProps) => (
+const ChangeRole = ({ member, roles }: { readonly member: Member } & Pick<RowsProps, 'roles'>) => (
   <Form action="changeRole" fields={{ member: member.id }} kind="second" button="Change the role">
     <fieldset>
       <legend>Role</legend>
@@ -49,7 +45,7 @@ const ChangeRole = ({ member, roles }: MemberProps) => (
   </Form>
 );
 
-const Remove = ({ member }: Pick<MemberProps, 'member'>) => (
+const Remove = ({ member }: { readonly member: Member }) => (
   <Form
     action="remove"
     fields={{ member: member.id }}
@@ -83,12 +79,7 @@ export const MemberRows = ({ members, roles, context }: RowsProps) => {
                 {isSelf(member) ? <Badge tone="good">you</Badge> : null}
                 <span class="under">
                   {member.person?.email} · {member.role}
-                  {member.account === null ? (
-                    <>
-                      {' '}
-                      · invited, until <Time at={member.expires} />
-                    </>
-                  ) : null}
+                  <Time before=" · invited, until " at={member.account === null ? member.expires : null} />
                 </span>
               </span>
               <details class="end">
@@ -133,17 +124,13 @@ export const Invite = ({ roles }: Pick<RowsProps, 'roles'>) => (
   </Panel>
 );
 
-interface LinkProps {
-  readonly title: string;
-  readonly path: Url;
-  readonly ends: string | number;
-  readonly back: Url;
-}
-
-/** A link that is shown once. */
+/** A link that is shown once. `back`: the page after it. */
 export const linkShown = (
-  { origin }: Pick<Context, 'origin'>,
-  { title, path, ends, back }: LinkProps,
+  { origin, url, path, params }: Context,
+  title: string,
+  link: Url,
+  ends: string | number,
+  back = url(path, params),
 ): Outcome => ({
   kind: 'show',
   title,
@@ -156,7 +143,7 @@ export const linkShown = (
       <p class="secret">
         <code>
           {origin}
-          {path}
+          {link}
         </code>
       </p>
       <ActionLink to={back} words="I have passed it on" />
@@ -165,35 +152,24 @@ export const linkShown = (
 });
 
 /** Actions on the members of an organization, or of the house, on their page. */
-export const peopleActions = <C extends KnownContext>(orgOf: (context: C) => OrganizationId): Actions<C> => {
-  const again = (context: C): Url => pageAfter(context, 'linkMade');
-  const shown = (context: C, title: string, path: Url, ends: string | number): Outcome =>
-    linkShown(context, { title, path, ends, back: context.url(context.path, context.params) });
-  return {
-    invite: {
-      again,
-      run: async (context, sent) => {
-        const { deps, by, url } = context;
-        const wanted = { email: sent('email'), name: sent('name'), role: sent('role') };
-        const organization = orgOf(context);
-        const { token, expires } = await inviteMember(deps, by, organization, parseValues(newMember, wanted));
-        return shown(context, 'The invitation', url('join', { organization, invitation: token }), expires);
-      },
-    },
-    reset: {
-      again,
-      run: async (context, sent) => {
-        const { deps, by, url } = context;
-        const { token, ends } = await issueReset(deps, by, orgOf(context), idFrom(sent('member')));
-        return shown(context, 'A link for a new password', url('reset', { link: token }), ends);
-      },
-    },
-    changeRole: confirmed<C>('roleChanged', async (context, sent) => {
-      const { role } = parseValues(roleChange, { role: sent('role') });
-      await changeRole(context.deps, context.by, orgOf(context), idFrom(sent('member')), role);
-    }),
-    remove: confirmed<C>('memberRemoved', (context, sent) =>
-      removeMember(context.deps, context.by, orgOf(context), idFrom(sent('member'))),
-    ),
-  };
-};
+export const peopleActions = <C extends KnownContext>(orgOf: (context: C) => OrganizationId): Actions<C> => ({
+  invite: shownOnce<C>('linkMade', async (context, sent) => {
+    const { deps, by, url } = context;
+    const wanted = { email: sent('email'), name: sent('name'), role: sent('role') };
+    const organization = orgOf(context);
+    const { token, expires } = await inviteMember(deps, by, organization, parseValues(newMember, wanted));
+    return linkShown(context, 'The invitation', url('join', { organization, invitation: token }), expires);
+  }),
+  reset: shownOnce<C>('linkMade', async (context, sent) => {
+    const { deps, by, url } = context;
+    const { token, ends } = await issueReset(deps, by, orgOf(context), idFrom(sent('member')));
+    return linkShown(context, 'A link for a new password', url('reset', { link: token }), ends);
+  }),
+  changeRole: confirmed<C>('roleChanged', async (context, sent) => {
+    const { role } = parseValues(roleChange, { role: sent('role') });
+    await changeRole(context.deps, context.by, orgOf(context), idFrom(sent('member')), role);
+  }),
+  remove: confirmed<C>('memberRemoved', (context, sent) =>
+    removeMember(context.deps, context.by, orgOf(context), idFrom(sent('member'))),
+  ),
+});

@@ -6,11 +6,11 @@ import type { OrganizationDocument } from '../../../projections/organizations.js
 import { Form } from '../web/form.js';
 import { Badge, ButtonLink, Panel } from '../web/parts.js';
 import { Time } from '../web/time.js';
+import { reasonInWords } from './card-words.js';
 import { addressee, SmallFront } from './cards-table.js';
 import { EndpointState } from './endpoint-parts.js';
 import type { OrgContext } from './page.js';
 import { CardLink } from './links.js';
-import { reasonInWords } from './happenings.js';
 
 /** How many held cards and endpoints are listed; the others are a click away. */
 const maxListed = 5;

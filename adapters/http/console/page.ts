@@ -1,6 +1,5 @@
 import type { Initiator } from '../../../application/writing/execute.js';
 import type { Command } from '../../../domain/events.js';
-import type { Role } from '../../../domain/permissions.js';
 import type { Linked } from '../web/document.js';
 import type { Html } from '../web/prose.js';
 import type { ShownRefusal } from '../web/form.js';
@@ -50,23 +49,17 @@ export interface KnownContext extends Context<SignedIn> {
   readonly concerns: (org: AdmittedOrg) => void;
 }
 
-/** A context inside the house, where the service is run. */
-export interface HouseContext extends KnownContext {
-  readonly role: Role;
-}
-
 /** A context inside an organization. */
-export interface OrgContext extends HouseContext {
-  readonly org: AdmittedOrg;
+export interface OrgContext extends KnownContext, Admitted {
+  /** Whether the visitor may send the forms of the page. */
+  readonly mayAct: boolean;
 }
 
 type ContextFor<N extends Need, Name extends PageName> = N extends 'anyone'
   ? Context
   : (typeof paths)[Name] extends `${string}:org${string}`
     ? OrgContext
-    : N extends 'signed-in'
-      ? KnownContext
-      : HouseContext;
+    : KnownContext;
 
 /** The content of a sent form, by the names of its fields; '' for a missing one. */
 export type Sent = (field: string) => string;
@@ -102,6 +95,12 @@ export interface Action<C> {
   readonly fileLimit?: FileLimit;
 }
 
+/** A form whose response shows something only once; if it is sent again, its page says so. */
+export const shownOnce = <C extends Context = OrgContext>(
+  again: NoticeName,
+  run: Run<NoInfer<C>>,
+): Action<C> => ({ again: (context) => pageAfter(context, again), run });
+
 /** A form that leads back to its page once its work is done. */
 export const confirmed =
   <C extends Context = OrgContext>(
@@ -125,24 +124,27 @@ interface Definition<N extends Need, Name extends PageName, Data> {
   readonly query?: readonly string[];
   readonly load: (context: ContextFor<N, Name>) => Promise<Data>;
   readonly title: (data: Data) => string;
-  readonly linked?: (data: Data) => Linked;
-  /** The organization whose menu is shown, if the path names none. */
-  readonly within?: (data: Data) => Admitted;
+  readonly around?: (data: Data) => Around;
   readonly view: (data: Data, context: ContextFor<N, Name>, refused: ShownRefusal | null) => Html;
   readonly actions?: Actions<ContextFor<N, Name>>;
 }
 
-export interface Shown {
+interface Around {
+  readonly linked?: Linked;
+  /** The organization whose menu is shown, if the path names none. */
+  readonly within?: Admitted;
+}
+
+export interface Shown extends Around {
   readonly title: string;
   readonly body: Html;
-  readonly linked?: Linked | undefined;
-  readonly within?: Admitted | undefined;
 }
 
 /** A page of any kind, for the table and the gate. */
 export interface Page {
   readonly path: Path;
   readonly may: Need;
+  readonly mayAct: Need;
   readonly query: readonly string[];
   readonly show: (context: Context, refused: ShownRefusal | null) => Promise<Shown>;
   readonly actions: Readonly<Record<string, Action<Context> & { readonly may: Need }>>;
@@ -157,7 +159,7 @@ export interface Page {
 export const page = <const N extends Need, const Name extends PageName, Data>(
   definition: Definition<N, Name, Data>,
 ): Page => {
-  const { path, may, mayAct = may, query = [], load, title, linked, within, view } = definition;
+  const { path, may, mayAct = may, query = [], load, title, around, view } = definition;
   const actions = Object.entries((definition.actions ?? {}) as Actions<Context>).map(
     ([name, action]) =>
       [name, { may: mayAct, ...(typeof action === 'function' ? { run: action } : action) }] as const,
@@ -165,16 +167,12 @@ export const page = <const N extends Need, const Name extends PageName, Data>(
   return {
     path: paths[path],
     may,
+    mayAct,
     query,
     show: async (context, refused) => {
       const admitted = context as ContextFor<N, Name>;
       const data = await load(admitted);
-      return {
-        title: title(data),
-        body: view(data, admitted, refused),
-        linked: linked?.(data),
-        within: within?.(data),
-      };
+      return { title: title(data), body: view(data, admitted, refused), ...around?.(data) };
     },
     actions: Object.fromEntries(actions),
   };

@@ -1,7 +1,7 @@
 // Every page of the console, each in a file of its own.
 export { cardPage } from './pages/card.js';
 export { cardsPage } from './pages/cards.js';
-export { choosePage } from './pages/choose.js';
+export { choosePage, startPage } from './pages/choose.js';
 export { badLinesCsv, contactImportPage } from './pages/contact-import.js';
 export { contactPage } from './pages/contact.js';
 export { contactsPage } from './pages/contacts.js';
@@ -23,18 +23,16 @@ export { floorPage } from './pages/house/floor.js';
 export { heldPage } from './pages/house/held.js';
 export { organizationsPage } from './pages/house/organizations.js';
 export { runPage, runSheetsPdf, sheetsPdf } from './pages/house/sheets.js';
-export { staffPage } from './pages/house/staff.js';
 export { hookPage } from './pages/hook.js';
 export { hooksPage } from './pages/hooks.js';
 export { importContactsPage } from './pages/import-contacts.js';
 export { joinPage } from './pages/join.js';
 export { keysPage } from './pages/keys.js';
 export { mePage } from './pages/me.js';
-export { membersPage } from './pages/members.js';
+export { membersPage, staffPage } from './pages/members.js';
 export { requestsPage } from './pages/requests.js';
 export { resetPage } from './pages/reset.js';
 export { sendPage } from './pages/send.js';
 export { settingsPage } from './pages/settings.js';
 export { signInPage } from './pages/sign-in.js';
-export { startPage } from './pages/start.js';
 export { webhooksPage } from './pages/webhooks.js';

@@ -1,18 +1,23 @@
+import type { Page } from '../../../application/ports/read-models.js';
+import type { Texts, Url } from '../web/url.js';
 import type { Context } from './page.js';
 
 const usualSize = 50;
 
-/** The part of a list that the address asks for, and one row more, which tells whether older ones follow. */
-export const wantedPart = (query: Context['query'], perPage = usualSize) => ({
-  startingAfter: query('before') || null,
-  limit: perPage + 1,
-});
-
-/** The rows of the part, and the last of them if older ones follow. */
-export const shownPart = <Row>(found: readonly Row[], perPage = usualSize) => ({
+const firstOf = <Row>(found: readonly Row[], perPage: number) => ({
   shown: found.slice(0, perPage),
   last: found.length > perPage ? found[perPage - 1] : undefined,
 });
+
+/**
+ * The part of a list that the address asks for, and its last row if older ones follow: one row more than is
+ * shown tells whether they do.
+ */
+export const partOf = async <Row>(
+  query: Context['query'],
+  list: (part: Page) => Promise<readonly Row[]>,
+  perPage = usualSize,
+) => firstOf(await list({ startingAfter: query('before') || null, limit: perPage + 1 }), perPage);
 
 /**
  * The part of a whole list that follows one of its rows; the first part if there is no such row, or none
@@ -20,5 +25,15 @@ export const shownPart = <Row>(found: readonly Row[], perPage = usualSize) => ({
  */
 export const partAfter = <Row>(all: readonly Row[], isBefore: (row: Row) => boolean, perPage = usualSize) => {
   const rest = all.slice(all.findIndex(isBefore) + 1);
-  return shownPart(rest.length === 0 ? all : rest, perPage);
+  return firstOf(rest.length === 0 ? all : rest, perPage);
+};
+
+/** The address of this page with the filters of its list, and something more. */
+export const filteredBy = (
+  { url, path, params, query }: Context,
+  filters: readonly string[],
+  more: Texts,
+): Url => {
+  const kept = filters.map((name) => [name, query(name)] as const).filter(([, value]) => value !== '');
+  return url(path, params, { ...Object.fromEntries(kept), ...more });
 };

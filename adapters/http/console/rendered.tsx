@@ -27,12 +27,12 @@ export const drawn = async (
   refused: ShownRefusal | null,
   status = 200,
 ): Promise<TextResponse> => {
-  const { within, linked, title, body: content } = await page.show(context, refused);
+  const { within, body: content, ...about } = await page.show(context, refused);
   const body = <WithNotice value={noticeOf(context.query('done'))}>{content}</WithNotice>;
   const place = within === undefined ? here : await placeIn(context.deps, within);
-  if (refused === null) return shown(context, place, { title, body, linked }, status);
+  if (refused === null) return shown(context, place, { ...about, body }, status);
   const again = <RefusedForms value={refused}>{body}</RefusedForms>;
-  return shownAfterForm(context, place, { title, body: again }, status);
+  return shownAfterForm(context, place, { ...about, body: again }, status);
 };
 
 /** The page after a refused form: its texts name fields by their labels. */

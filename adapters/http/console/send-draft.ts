@@ -13,7 +13,7 @@ import { emailIn } from '../../../domain/email.js';
 import { Uuid } from '../../../domain/ids.js';
 import type { ContactDocument } from '../../../projections/contacts.js';
 import { readCardFields } from '../api/card-fields.js';
-import { contactOf, contactsLike } from './find-contacts.js';
+import { contactOf, contactsLike } from './contact-parts.js';
 import type { OrgContext, Sent } from './page.js';
 
 /** The fields of the form, by the names under which refusals know them. */

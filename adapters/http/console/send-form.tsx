@@ -3,7 +3,7 @@ import { maxMessageLength } from '../../../domain/message.js';
 import { Cover } from '../web/cover.js';
 import { Choice, Field, Form, Group, TextArea, Search } from '../web/form.js';
 import { ButtonLink, PageHeading, Panel } from '../web/parts.js';
-import { stateOptions } from './contact-form.js';
+import { stateOptions } from './contact-parts.js';
 import type { OrgContext } from './page.js';
 import type { Draft, SendData } from './send-draft.js';
 import { PreviewOfSend } from './send-preview.js';

@@ -9,7 +9,7 @@ import { Envelope, Letter, Sheet } from '../web/letter.js';
 import { Badge } from '../web/parts.js';
 import { Day } from '../web/time.js';
 import { Piece } from './card-piece.js';
-import { reasonInWords } from './happenings.js';
+import { reasonInWords } from './card-words.js';
 
 /** The preview's result, in a line. */
 const Verdict = ({ preview: { refusal, heldReason, window } }: { readonly preview: SendPreview }) =>

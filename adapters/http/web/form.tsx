@@ -250,6 +250,28 @@ export const Group = ({ legend, children, ...about }: GroupProps) => {
   );
 };
 
+interface ChecksProps extends Omit<GroupProps, 'children'> {
+  readonly options: readonly { readonly name: string; readonly label: Html }[];
+  /** The names of those that are ticked at first. */
+  readonly ticked: readonly string[];
+}
+
+/** Any of several, each a field of its own. */
+export const Checks = ({ options, ticked, ...group }: ChecksProps) => {
+  const refused = useRefusal();
+  const isTicked = (name: string) => (refused === null ? ticked.includes(name) : refused.sent(name) !== '');
+  return (
+    <Group {...group}>
+      {options.map(({ name, label }) => (
+        <label class="check">
+          <input type="checkbox" name={name} value="on" checked={isTicked(name)} />
+          <span>{label}</span>
+        </label>
+      ))}
+    </Group>
+  );
+};
+
 /** Why a form was refused: it gets the focus, and leads to the field at fault. */
 export const Refusal = () => {
   const refused = useContext(Refusals);

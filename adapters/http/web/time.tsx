@@ -23,24 +23,31 @@ const formatterFor = (zone: string): Intl.DateTimeFormat => {
   return made;
 };
 
+interface TimeProps {
+  readonly at: string | Milliseconds | null;
+  /** The words before it; without a time, they are left out, too. */
+  readonly before?: string;
+}
+
 /** A time in the time zone of the service, with its name, and its year unless that is the present one. */
-export const Time = ({ at }: { readonly at: string | Milliseconds }) => {
+export const Time = ({ at, before }: TimeProps) => {
   const { timeZone, year } = useVisit();
+  if (at === null) return null;
   const time = new Date(at);
   return (
-    <time dateTime={typeof at === 'string' ? at : time.toISOString()}>
-      {formatterFor(timeZone).format(time).replace(`, ${year},`, ',')}
-    </time>
+    <>
+      {before}
+      <time dateTime={typeof at === 'string' ? at : time.toISOString()}>
+        {formatterFor(timeZone).format(time).replace(`, ${year},`, ',')}
+      </time>
+    </>
   );
 };
 
-const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const days = new Intl.DateTimeFormat('en-US', { month: 'short', day: 'numeric', timeZone: 'UTC' });
 
 /** A calendar day in words, without its year. */
-export const dayName = (day: string): string => {
-  const [, month, date] = day.split('-').map(Number);
-  return `${months[(month ?? 0) - 1] ?? ''} ${date ?? ''}`;
-};
+export const dayName = (day: string): string => days.format(new Date(day));
 
 /** A calendar day, with its year unless that is the present one. */
 export const Day = ({ day }: { readonly day: string }) => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { floorList } from '../../../adapters/http/console/floor-data.js';
-import type { HouseContext } from '../../../adapters/http/console/page.js';
+import type { KnownContext } from '../../../adapters/http/console/page.js';
 import type { AgendaQuery } from '../../../application/ports/read-models.js';
 import { Instant } from '../../../domain/ids.js';
 
@@ -18,7 +18,7 @@ const floorOf = (days: readonly string[]) => {
     },
     readYourWrites: { rowsMayBeLate: () => false },
   };
-  return floorList({ deps, timeZone: 'America/New_York' } as unknown as HouseContext);
+  return floorList({ deps, timeZone: 'America/New_York' } as unknown as KnownContext);
 };
 
 describe('the list of the floor', () => {

@@ -1,5 +1,3 @@
-import { gone } from '../gone.js';
-import { steps } from '../../../../domain/card.js';
 import { cancelCard } from '../../../../application/cards/change-card.js';
 import { readOrderPage } from '../../../../application/cards/card-record.js';
 import { findDesign } from '../../../../application/organizations/read-accounts.js';
@@ -11,10 +9,9 @@ import { Day, Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
 import { assertMay, orNothing, roleAt } from '../admit.js';
 import { SentPiece } from '../card-piece.js';
+import { gone, lineOf, reasonInWords, Status, Steps } from '../card-words.js';
 import { CardDeliveries, deliveriesOf } from '../delivery-parts.js';
-import { lineOf, reasonInWords, stepName, stepState } from '../happenings.js';
 import { go, type KnownContext, page } from '../page.js';
-import { Status } from '../status.js';
 
 /**
  * A card, if the visitor may see it. A code without a card, and another organization's card, get the same
@@ -50,7 +47,7 @@ export const cardPage = page({
     return { ...found, history, design, picture, told, isOffered };
   },
   title: ({ card }) => card.code,
-  within: ({ org, role }) => ({ org, role }),
+  around: ({ org, role }) => ({ within: { org, role } }),
   view: ({ card, message, history, design, picture, org, role, told, isOffered }, { url }) => (
     <>
       <PageHeading
@@ -71,21 +68,7 @@ export const cardPage = page({
       </div>
       <section id="steps" class="panel" aria-labelledby="production" data-refresh>
         <h2 id="production">Production</h2>
-        <ol class="steps">
-          {card.steps.map(({ status, completedAt }, at) => (
-            <li class={status}>
-              <span class="step">{stepName(steps[at] ?? 'posted')}</span>
-              <span class="quiet">
-                {stepState[status]}
-                {completedAt === null ? null : (
-                  <>
-                    , <Time at={completedAt} />
-                  </>
-                )}
-              </span>
-            </li>
-          ))}
-        </ol>
+        <Steps steps={card.steps} withTimes />
         <p class="quiet">
           Arrives between <Day day={card.window.earliest} /> and <Day day={card.window.latest} />: a window,
           not a promised date. What happens after the card is posted is not reported.

@@ -1,44 +1,33 @@
 import { listCards, lookUpCard } from '../../../../application/cards/read-cards.js';
-import type { ReadDeps } from '../../../../application/projecting/read-your-writes.js';
+import type { Page } from '../../../../application/ports/read-models.js';
 import { readAccount } from '../../../../application/organizations/read-accounts.js';
 import { cardStatuses } from '../../../../domain/card.js';
-import { parseCardCode, type CardCode } from '../../../../domain/card-code.js';
-import { DomainError } from '../../../../domain/errors.js';
-import type { OrganizationId } from '../../../../domain/ids.js';
+import { parseCardCode } from '../../../../domain/card-code.js';
 import { Search } from '../../web/form.js';
 import { Empty, PageHeading, Older } from '../../web/parts.js';
+import { statuses } from '../card-words.js';
 import { CardsTable } from '../cards-table.js';
-import { RedirectTo } from '../admit.js';
+import { nullFor, RedirectTo } from '../admit.js';
 import { page } from '../page.js';
-import { shownPart, wantedPart } from '../paging.js';
-import { statusWords } from '../status.js';
-
-const isCardOf = async (deps: ReadDeps, org: OrganizationId, code: CardCode): Promise<boolean> => {
-  try {
-    await lookUpCard(deps, code, org);
-    return true;
-  } catch (error) {
-    if (error instanceof DomainError && error.code === 'card_not_found') return false;
-    throw error;
-  }
-};
+import { filteredBy, partOf } from '../paging.js';
 
 export const cardsPage = page({
   path: 'cards',
   may: 'cards.read',
   query: ['status', 'q', 'before'],
   load: async ({ deps, org, query, url }) => {
+    const noCard = nullFor('card_not_found');
     const q = query('q');
     const status = cardStatuses.find((known) => known === query('status')) ?? null;
     const parsed = parseCardCode(q);
-    if (parsed.kind === 'code' && (await isCardOf(deps, org, parsed.code)))
+    if (parsed.kind === 'code' && (await lookUpCard(deps, parsed.code, org).catch(noCard)) !== null)
       throw new RedirectTo(url('card', { code: parsed.code }));
-    const wanted = { ...wantedPart(query), status, reference: q || null };
-    const [cards, owner] = await Promise.all([listCards(deps, org, wanted), readAccount(deps, org)]);
-    return { status, q, ...shownPart(cards), owner };
+    const list = (part: Page) => listCards(deps, org, { ...part, status, reference: q || null });
+    const [cards, owner] = await Promise.all([partOf(query, list), readAccount(deps, org)]);
+    return { status, q, ...cards, owner };
   },
   title: () => 'Cards',
-  view: ({ status, q, shown, last, owner }, { org, url }) => (
+  view: ({ status, q, shown, last, owner }, context) => (
     <>
       <PageHeading title="Cards" />
       <Search name="q" label="Code or reference" value={q} required={false} />
@@ -46,10 +35,10 @@ export const cardsPage = page({
         {[null, ...cardStatuses].map((each) => (
           <li>
             <a
-              href={url('cards', { org }, each === null ? {} : { status: each })}
+              href={context.url('cards', { org: context.org }, each === null ? {} : { status: each })}
               aria-current={each === status ? 'true' : undefined}
             >
-              {each === null ? 'All' : statusWords[each]}
+              {each === null ? 'All' : statuses[each].word}
             </a>
           </li>
         ))}
@@ -59,21 +48,12 @@ export const cardsPage = page({
       ) : q === '' && status === null ? (
         <Empty title="No card has been sent yet">
           Cards that are sent over the API or by a hook stand here.{' '}
-          <a href={`${url('/docs')}#first-card`}>Send your first card</a>.
+          <a href={`${context.url('/docs')}#first-card`}>Send your first card</a>.
         </Empty>
       ) : (
         <Empty title="No card is like this">Codes and references are compared whole.</Empty>
       )}
-      <Older
-        to={
-          last &&
-          url(
-            'cards',
-            { org },
-            { before: last.code, ...(status !== null && { status }), ...(q !== '' && { q }) },
-          )
-        }
-      />
+      <Older to={last && filteredBy(context, ['status', 'q'], { before: last.code })} />
     </>
   ),
 });

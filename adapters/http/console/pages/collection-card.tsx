@@ -1,7 +1,7 @@
 import { collectionCards } from '../../../../projections/catalogue.js';
 import { Cover } from '../../web/cover.js';
 import { PageHeading, Panel } from '../../web/parts.js';
-import { nothingHere } from '../admit.js';
+import { existing, nothingHere } from '../admit.js';
 import { page } from '../page.js';
 
 /** A public page: a card of the collection, and its name for sends. */
@@ -9,12 +9,14 @@ export const collectionCardPage = page({
   path: 'collectionCard',
   may: 'anyone',
   load: async ({ deps, params }) => {
-    const row = await deps.readModels.get(collectionCards, params['slug'] ?? '');
-    if (row === null || !row.document.active) throw nothingHere();
-    return row.document;
+    const { document } = existing(await deps.readModels.get(collectionCards, params['slug'] ?? ''));
+    if (!document.active) throw nothingHere();
+    return document;
   },
   title: ({ title }) => title,
-  linked: ({ artwork }) => ({ description: 'A greeting card, written with a pen.', front: artwork }),
+  around: ({ artwork }) => ({
+    linked: { description: 'A greeting card, written with a pen.', front: artwork },
+  }),
   view: ({ slug, title, artwork }, { url, deps }) => (
     <>
       <PageHeading above={['Collection', url('collection')]} title={title} />

@@ -2,7 +2,7 @@ import { listCollection } from '../../../../application/organizations/read-accou
 import { Cover } from '../../web/cover.js';
 import { Empty, PageHeading, Older } from '../../web/parts.js';
 import { page } from '../page.js';
-import { shownPart, wantedPart } from '../paging.js';
+import { partOf } from '../paging.js';
 
 const perPage = 60;
 const about = 'Cards that anyone can send, written with a pen.';
@@ -12,11 +12,13 @@ export const collectionPage = page({
   path: 'collection',
   may: 'anyone',
   query: ['before'],
-  load: async ({ deps, query }) => shownPart(await listCollection(deps, wantedPart(query, perPage)), perPage),
+  load: ({ deps, query }) => partOf(query, (part) => listCollection(deps, part), perPage),
   title: () => 'Collection',
-  linked: ({ shown }) => ({
-    description: about,
-    front: shown.find(({ artwork }) => artwork !== null)?.artwork ?? null,
+  around: ({ shown }) => ({
+    linked: {
+      description: about,
+      front: shown.find(({ artwork }) => artwork !== null)?.artwork ?? null,
+    },
   }),
   view: ({ shown, last }, { url }) => (
     <>

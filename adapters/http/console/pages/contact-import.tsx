@@ -7,14 +7,13 @@ import {
 } from '../../../../application/contacts/imports.js';
 import { csvOf, csvRows } from '../../server/csv.js';
 import { Form } from '../../web/form.js';
-import { Badge, Facts, PageHeading, Table } from '../../web/parts.js';
+import { Facts, PageHeading, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
-import { nothingHere } from '../admit.js';
-import { importTones } from '../status.js';
+import { existing } from '../admit.js';
+import { contactLabels, ImportState } from '../contact-parts.js';
 import { filePage, go, type OrgContext, page } from '../page.js';
 import type { WaitingRow } from '../../../../application/contacts/waiting-rows.js';
 import { isPlainObject } from '../../../../domain/plain-object.js';
-import { contactLabels } from '../contact-form.js';
 
 type Cells = ReadonlyMap<string, string>;
 
@@ -52,11 +51,8 @@ const ImportRows = ({ rows }: { readonly rows: readonly WaitingRow[] }) => {
   );
 };
 
-const loadImport = async ({ deps, org, params }: OrgContext): Promise<FoundImport> => {
-  const found = await findImport(deps, org, params['import'] ?? '');
-  if (found === null) throw nothingHere();
-  return found;
-};
+const loadImport = async ({ deps, org, params }: OrgContext): Promise<FoundImport> =>
+  existing(await findImport(deps, org, params['import'] ?? ''));
 
 const count = (value: number): string => value.toLocaleString('en-US');
 
@@ -84,8 +80,7 @@ export const contactImportPage = page({
         />
         <section id="progress" class="panel" aria-label="Progress" data-refresh>
           <p class="figure">
-            <strong>{count(through)}</strong> of {count(rows)} rows{' '}
-            <Badge tone={importTones[status]}>{status}</Badge>
+            <strong>{count(through)}</strong> of {count(rows)} rows <ImportState status={status} />
           </p>
           <p>
             <progress max={Math.max(rows, 1)} value={rows === 0 ? 1 : through} aria-label="Rows processed" />

@@ -1,36 +1,31 @@
-import { gone } from '../gone.js';
 import { removeContact, replaceContact } from '../../../../application/contacts/save-contact.js';
 import { Uuid } from '../../../../domain/ids.js';
 import { may } from '../../../../domain/permissions.js';
+import type { ContactDocument } from '../../../../projections/contacts.js';
 import { Form } from '../../web/form.js';
 import { ButtonLink, Danger, Facts, PageHeading, Panel } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
-import { nothingHere } from '../admit.js';
-import { contactOf } from '../find-contacts.js';
-import { ContactFields, contactFrom } from '../contact-form.js';
+import { existing } from '../admit.js';
+import { gone } from '../card-words.js';
+import { ContactFields, contactFrom, contactOf } from '../contact-parts.js';
 import { confirmed, go, type OrgContext, page } from '../page.js';
 
-const loadContact = async (context: OrgContext) => {
-  const contact = await contactOf(context, context.params['contact'] ?? '');
-  if (contact === null) throw nothingHere();
-  return contact;
-};
+const loadContact = async (context: OrgContext) =>
+  existing(await contactOf(context, context.params['contact'] ?? ''));
 
-const titleOf = ({ erasedAt }: { readonly erasedAt?: Parameters<typeof gone>[0] }): string =>
-  erasedAt ? 'Erased contact' : 'Unreadable contact';
+const titleOf = ({ details, erasedAt }: ContactDocument): string =>
+  details?.name ?? (erasedAt ? 'Erased contact' : 'Unreadable contact');
 
 export const contactPage = page({
   path: 'contact',
   may: 'contacts.read',
   mayAct: 'contacts.write',
   query: ['done'],
-  load: async (context) => {
-    const contact = await loadContact(context);
-    return { contact, isOpen: may(context.role, 'contacts.write') && contact.details !== null };
-  },
-  title: ({ contact }) => contact.details?.name ?? titleOf(contact),
-  view: ({ contact: { id, details, createdAt, updatedAt, erasedAt }, isOpen }, context, refused) => {
-    const { url, org, role } = context;
+  load: loadContact,
+  title: titleOf,
+  view: (contact, { url, org, role, mayAct }, refused) => {
+    const { id, details, createdAt, updatedAt, erasedAt } = contact;
+    const isOpen = mayAct && details !== null;
     // A refused form keeps the version that was seen then.
     const seen = <input type="hidden" name="seen" value={refused?.sent('seen') ?? updatedAt} />;
     return (
@@ -38,7 +33,7 @@ export const contactPage = page({
         <PageHeading
           above={['Contacts', url('contacts', { org })]}
           here={details?.name ?? gone(erasedAt)}
-          title={details?.name ?? titleOf({ erasedAt })}
+          title={titleOf(contact)}
         >
           {may(role, 'cards.send') && details !== null ? (
             <ButtonLink to={url('send', { org }, { contact: id })} words="Send a card" />

@@ -1,36 +1,36 @@
-import { gone } from '../gone.js';
 import { saveContactRecord } from '../../../../application/contacts/save-contact.js';
 import { CommandId, derivedUuid } from '../../../../domain/ids.js';
 import { listContacts } from '../../../../application/contacts/list-contacts.js';
 import { may } from '../../../../domain/permissions.js';
 import { Field, Form, Search } from '../../web/form.js';
 import { ButtonLink, Empty, Older, PageHeading, Panel, Table } from '../../web/parts.js';
-import { ContactFields, contactFrom } from '../contact-form.js';
-import { contactsLike } from '../find-contacts.js';
+import { gone } from '../card-words.js';
+import { ContactFields, contactFrom, contactsLike } from '../contact-parts.js';
 import { go, page } from '../page.js';
-import { shownPart, wantedPart } from '../paging.js';
+import { partOf } from '../paging.js';
 
 export const contactsPage = page({
   path: 'contacts',
   may: 'contacts.read',
   mayAct: 'contacts.write',
   query: ['q', 'before', 'done'],
-  load: async (context) => {
-    const { deps, org, role, query } = context;
-    const q = query('q');
-    const wanted = { email: null, externalId: null, ...wantedPart(query) };
-    const rows = q === '' ? await listContacts(deps.readModels, org, wanted) : await contactsLike(context, q);
-    return { q, ...shownPart(rows), mayWrite: may(role, 'contacts.write'), maySend: may(role, 'cards.send') };
+  load: (context) => {
+    const { deps, org, query } = context;
+    return partOf(query, (part) =>
+      query('q') === ''
+        ? listContacts(deps.readModels, org, { email: null, externalId: null, ...part })
+        : contactsLike(context, query('q')),
+    );
   },
   title: () => 'Contacts',
-  view: ({ q, shown, last, mayWrite, maySend }, { url, org, deps }) => (
+  view: ({ shown, last }, { url, org, role, deps, mayAct, query }) => (
     <>
       <PageHeading title="Contacts">
-        {mayWrite ? (
+        {mayAct ? (
           <ButtonLink to={url('importContacts', { org })} kind="second" words="Import a file" />
         ) : null}
       </PageHeading>
-      <Search name="q" label="E-mail or external id" value={q} required={false} />
+      <Search name="q" label="E-mail or external id" value={query('q')} required={false} />
       {shown.length > 0 ? (
         <Table
           label="Contacts"
@@ -56,7 +56,7 @@ export const contactsPage = page({
             {
               name: 'Card',
               cell: ({ id, details }) =>
-                maySend && details !== null ? (
+                may(role, 'cards.send') && details !== null ? (
                   <a
                     href={url('send', { org }, { contact: id })}
                     aria-label={`Send a card to ${details.name}`}
@@ -67,7 +67,7 @@ export const contactsPage = page({
             },
           ]}
         />
-      ) : q === '' ? (
+      ) : query('q') === '' ? (
         <Empty
           title="No contact yet"
           sample={`curl ${deps.baseUrl()}/api/v1/contacts -H "Authorization: Bearer $API_KEY" \\\n  --json '{"name": "Ada Lovelace", "external_id": "crm-1001"}'`}
@@ -78,7 +78,7 @@ export const contactsPage = page({
         <Empty title="No contact is like this">E-mail and external id are compared whole.</Empty>
       )}
       <Older to={last && url('contacts', { org }, { before: last.id })} />
-      {mayWrite ? (
+      {mayAct ? (
         <Panel id="new-contact" title="New contact">
           <Form action="make" button="Save the contact">
             <ContactFields details={null} />

@@ -5,15 +5,14 @@ import { readBalance } from '../../../../application/organizations/read-accounts
 import { today } from '../../../../domain/calendar.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { derivedUuid, Instant } from '../../../../domain/ids.js';
-import { may } from '../../../../domain/permissions.js';
 import { purchase } from '../../operator/credits.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, Form } from '../../web/form.js';
 import { ButtonLink, Empty, Older, PageHeading, Panel } from '../../web/parts.js';
 import { actorNames } from '../actor-name.js';
 import { Balance, LastDays } from '../home-parts.js';
-import { confirmed, filePage, page, type Sent } from '../page.js';
-import { shownPart, wantedPart } from '../paging.js';
+import { confirmed, filePage, page } from '../page.js';
+import { partOf } from '../paging.js';
 import { Statement, statementCsv } from '../statement.js';
 
 const days = 30;
@@ -21,44 +20,35 @@ const days = 30;
 /** The typed number, or else the typed text, to be refused. */
 const numberIn = (text: string): unknown => (/^\d{1,15}$/.test(text) ? Number(text) : text);
 
-const purchaseIn = (sent: Sent) =>
-  parseValues(purchase, {
-    amount: numberIn(sent('amount')),
-    reason: sent('reason'),
-    reference: sent('reference'),
-  });
-
 export const creditsPage = page({
   path: 'credits',
   may: 'credits.read',
   mayAct: 'credits.add',
   query: ['before', 'done'],
-  load: async ({ deps, org, role, visitor, timeZone, query }) => {
-    const part = wantedPart(query);
-    const [found, used] = await Promise.all([
-      readStatement(deps, org, part),
+  load: async ({ deps, org, visitor, timeZone, query }) => {
+    const [{ shown, last }, used] = await Promise.all([
+      partOf(query, (part) => readStatement(deps, org, part)),
       readCardDays(deps, org, { now: deps.clock.instant(), timeZone, days }),
     ]);
     const nameOf = actorNames(deps, visitor, org);
-    const { shown, last } = shownPart(found);
     const lines = await Promise.all(shown.map(async (line) => ({ ...line, by: await nameOf(line.actor) })));
     // The newest line has the balance: so the page can't disagree with itself.
-    const newest = part.startingAfter === null ? lines[0]?.event.data.balance : undefined;
+    const newest = query('before') === '' ? lines[0]?.event.data.balance : undefined;
     const balance = newest ?? (await readBalance(deps, org));
-    return { balance, lines, used, last, mayAdd: may(role, 'credits.add') };
+    return { balance, lines, used, last };
   },
   title: () => 'Credits',
-  view: ({ balance, lines, used, last, mayAdd }, { url, org }) => (
+  view: ({ balance, lines, used, last }, { url, org, mayAct }) => (
     <>
       <PageHeading title="Credits" />
       <div class="grid">
         <section class="panel" aria-label="Balance">
           <Balance balance={balance} />
-          {mayAdd ? null : <p class="quiet">Credits are added by those who run the service.</p>}
+          {mayAct ? null : <p class="quiet">Credits are added by those who run the service.</p>}
         </section>
         <LastDays title={`Cards sent, last ${days} days`} days={used} named={5} />
       </div>
-      {mayAdd ? (
+      {mayAct ? (
         <Panel id="add" title="Add credits">
           <Form action="add" button="Add credits">
             <div class="beside">
@@ -86,7 +76,11 @@ export const creditsPage = page({
   ),
   actions: {
     add: confirmed('creditsAdded', async ({ deps, by, org }, sent) => {
-      const asked = purchaseIn(sent);
+      const asked = parseValues(purchase, {
+        amount: numberIn(sent('amount')),
+        reason: sent('reason'),
+        reference: sent('reference'),
+      });
       // A form that is taken over after a crash buys under the same reference, and so buys once.
       const reference = asked.reference ?? `console-${derivedUuid('purchase in the console', sent('form'))}`;
       await addCredits(deps, by, org, { ...asked, reference });

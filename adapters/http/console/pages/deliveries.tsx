@@ -6,7 +6,6 @@ import {
   retryDelivery,
 } from '../../../../application/webhooks/webhooks.js';
 import { parseCardCode } from '../../../../domain/card-code.js';
-import { may } from '../../../../domain/permissions.js';
 import { publicEventTypes } from '../../../../domain/public-events.js';
 import { Choice, Field, Form } from '../../web/form.js';
 import { Empty, Older } from '../../web/parts.js';
@@ -14,7 +13,7 @@ import { DeliveriesTable, deliveryWord, endpointName, endpointsOf } from '../del
 import { Tabs } from '../tabs.js';
 import type { NoticeName } from '../notice.js';
 import { go, type OrgContext, page } from '../page.js';
-import { shownPart, wantedPart } from '../paging.js';
+import { filteredBy, partOf } from '../paging.js';
 import { Since, sinceIn } from '../since.js';
 
 const filters = ['endpoint', 'status', 'type', 'card'] as const;
@@ -42,13 +41,7 @@ const Filter = ({ value, options, ...label }: FilterProps) => (
   <Choice {...label} value={value ?? ''} options={[{ value: '', name: 'All' }, ...options]} />
 );
 
-/** The page with the same filters. */
-const same = ({ url, org, query }: OrgContext, more: Readonly<Record<string, string>>) => {
-  const kept = filters.map((name) => [name, query(name)] as const).filter(([, value]) => value !== '');
-  return url('deliveries', { org }, { ...Object.fromEntries(kept), ...more });
-};
-
-const after = (context: OrgContext, done: NoticeName) => go(same(context, { done }));
+const after = (context: OrgContext, done: NoticeName) => go(filteredBy(context, filters, { done }));
 
 export const deliveriesPage = page({
   path: 'deliveries',
@@ -56,15 +49,14 @@ export const deliveriesPage = page({
   mayAct: 'webhooks.manage',
   query: [...filters, 'before', 'done'],
   load: async (context) => {
-    const { deps, org, role, query } = context;
+    const { deps, org, query } = context;
     const filter = filterOf(context);
-    const deliveries = await listDeliveries(deps.webhooks, org, filter, wantedPart(query));
-    const endpoints = await endpointsOf(deps.webhooks, org);
-    return { filter, endpoints, ...shownPart(deliveries), mayManage: may(role, 'webhooks.manage') };
+    const part = await partOf(query, (page) => listDeliveries(deps.webhooks, org, filter, page));
+    return { filter, ...part, endpoints: await endpointsOf(deps.webhooks, org) };
   },
   title: () => 'Deliveries',
-  view: ({ filter, shown, last, endpoints, mayManage }, context, refused) => {
-    const { deps, org, role, url, query } = context;
+  view: ({ filter, shown, last, endpoints }, context, refused) => {
+    const { deps, org, role, url, query, mayAct } = context;
     const isFiltered = Object.values(filter).some((value) => value !== null);
     const everyEndpoint = [...endpoints.values()].map((endpoint) => ({
       value: endpoint.id,
@@ -106,11 +98,11 @@ export const deliveriesPage = page({
           </Empty>
         ) : (
           <div id="list" data-refresh>
-            <DeliveriesTable deliveries={shown} endpoints={endpoints} org={org} mayRetry={mayManage} />
+            <DeliveriesTable deliveries={shown} endpoints={endpoints} org={org} mayRetry={mayAct} />
           </div>
         )}
-        <Older to={last && same(context, { before: last.id })} />
-        {mayManage && endpoints.size > 0 ? (
+        <Older to={last && filteredBy(context, filters, { before: last.id })} />
+        {mayAct && endpoints.size > 0 ? (
           <details class="panel" open={refused?.action === 'redrive'}>
             <summary>Send dead letters again</summary>
             <p class="quiet">

@@ -1,6 +1,5 @@
 import { readDelivery, retryDelivery } from '../../../../application/webhooks/webhooks.js';
 import type { Delivery } from '../../../../application/ports/delivery-log.js';
-import { may } from '../../../../domain/permissions.js';
 import { deliveryHeaders } from '../../../../domain/webhook-signing.js';
 import { Form } from '../../web/form.js';
 import { Badge, Empty, Facts, PageHeading, Panel } from '../../web/parts.js';
@@ -35,14 +34,13 @@ export const deliveryPage = page({
   may: 'integrations.read',
   mayAct: 'webhooks.manage',
   query: ['done'],
-  load: async ({ deps, org, params, role }) => {
-    const delivery = await readDelivery(deps.webhooks, org, params['delivery'] ?? '');
-    const endpoints = await endpointsOf(deps.webhooks, org);
-    const isOffered = may(role, 'webhooks.manage') && canRetry(delivery, endpoints);
-    return { delivery, endpoint: endpoints.get(delivery.endpoint), isOffered };
-  },
+  load: async ({ deps, org, params }) => ({
+    delivery: await readDelivery(deps.webhooks, org, params['delivery'] ?? ''),
+    endpoints: await endpointsOf(deps.webhooks, org),
+  }),
   title: ({ delivery }) => `${delivery.type} of ${delivery.card}`,
-  view: ({ delivery, endpoint, isOffered }, { org, url }) => {
+  view: ({ delivery, endpoints }, { org, url, mayAct }) => {
+    const endpoint = endpoints.get(delivery.endpoint);
     const { id, type, card, status, attempts, made, allowed, due, dropReason } = delivery;
     return (
       <>
@@ -79,13 +77,7 @@ export const deliveryPage = page({
               'Dropped because': dropReason,
             }}
           />
-          {isOffered ? (
-            <Form action="retry">
-              <p class="actions">
-                <button type="submit">Retry now</button>
-              </p>
-            </Form>
-          ) : null}
+          {mayAct && canRetry(delivery, endpoints) ? <Form action="retry" button="Retry now" /> : null}
         </Panel>
         <Panel
           id="attempts"

@@ -34,14 +34,13 @@ export const designsPage = page({
   },
   title: () => 'Designs',
   view: ({ designs, archived, offered, shown, last }, context) => {
-    const { url, org, role } = context;
+    const { url, org, role, mayAct } = context;
     const copied = new Set(designs.map(({ slug }) => slug));
-    const mayChange = may(role, 'designs.write');
     const mayWithdraw = may(role, 'organizations.manage');
     return (
       <>
         <PageHeading title="Designs">
-          {mayChange ? <ButtonLink to={url('newDesign', { org })} words="New design" /> : null}
+          {mayAct ? <ButtonLink to={url('newDesign', { org })} words="New design" /> : null}
         </PageHeading>
         {designs.length === 0 ? (
           <Empty title="No design yet">
@@ -62,13 +61,13 @@ export const designsPage = page({
                 ) : null}
                 <details>
                   <summary>
-                    Id{mayChange ? ', rename, archive' : ''}
-                    {mayChange && mayWithdraw ? ', withdraw' : ''}
+                    Id{mayAct ? ', rename, archive' : ''}
+                    {mayAct && mayWithdraw ? ', withdraw' : ''}
                   </summary>
                   <p class="secret">
                     <code>{id}</code>
                   </p>
-                  {mayChange ? (
+                  {mayAct ? (
                     <>
                       <Form action="rename" fields={{ design: id }}>
                         <label for={`name-${id}`}>Name</label>
@@ -93,7 +92,7 @@ export const designsPage = page({
         )}
         <Older to={last && url('designs', { org }, { before: last.id })} />
         <Withdrawn archived={archived} context={context} />
-        {mayChange ? <Archived archived={archived} context={context} /> : null}
+        {mayAct ? <Archived archived={archived} context={context} /> : null}
         <section aria-labelledby="collection">
           <div class="head">
             <h2 id="collection">Collection</h2>
@@ -108,7 +107,7 @@ export const designsPage = page({
                 </a>
                 {copied.has(slug) ? (
                   <Badge tone="good">Yours</Badge>
-                ) : mayChange ? (
+                ) : mayAct ? (
                   <Form
                     action="copy"
                     fields={{ slug }}

@@ -1,14 +1,13 @@
-import { gone } from '../gone.js';
 import { addToDoNotMail, removeFromDoNotMail } from '../../../../application/organizations/administer.js';
 import { listDoNotMail } from '../../../../application/organizations/operator-lists.js';
-import { may } from '../../../../domain/permissions.js';
 import { doNotMail } from '../../operator/customers.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, Form } from '../../web/form.js';
 import { Empty, Older, Panel } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
+import { gone } from '../card-words.js';
 import { confirmed, page } from '../page.js';
-import { shownPart, wantedPart } from '../paging.js';
+import { partOf } from '../paging.js';
 import { Tabs } from '../tabs.js';
 
 export const doNotMailPage = page({
@@ -16,18 +15,15 @@ export const doNotMailPage = page({
   may: 'contacts.read',
   mayAct: 'do-not-mail.write',
   query: ['done', 'before'],
-  load: async ({ deps, org, role, query }) => ({
-    ...shownPart(await listDoNotMail(deps, org, wantedPart(query))),
-    mayChange: may(role, 'do-not-mail.write'),
-  }),
+  load: ({ deps, org, query }) => partOf(query, (part) => listDoNotMail(deps, org, part)),
   title: () => 'Do not mail',
-  view: ({ shown, last, mayChange }, { url, org, role }) => (
+  view: ({ shown, last }, { url, org, role, mayAct }) => (
     <>
       <Tabs org={org} role={role} of="Settings" here="Do not mail" />
       <p class="quiet">
         Cards to these addresses are held. Only the payload of an inbound hook carries an e-mail address.
       </p>
-      {mayChange ? (
+      {mayAct ? (
         <Panel id="add" title="Add an address">
           <Form action="add" button="Add">
             <Field name="email" label="E-mail" type="email" />
@@ -47,7 +43,7 @@ export const doNotMailPage = page({
                     since <Time at={addedAt} />
                   </span>
                 </span>
-                {mayChange && email !== null ? (
+                {mayAct && email !== null ? (
                   <details class="end">
                     <summary>Remove</summary>
                     <Form action="remove" fields={{ email }} kind="bad" button="Take it off the list">

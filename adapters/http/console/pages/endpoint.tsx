@@ -1,3 +1,4 @@
+import type { Clock } from '../../../../application/ports/system.js';
 import {
   offSince,
   changeEndpoint,
@@ -10,15 +11,25 @@ import {
 } from '../../../../application/webhooks/webhooks.js';
 import { replayEvents } from '../../../../application/webhooks/replay-events.js';
 import { may } from '../../../../domain/permissions.js';
+import type { Endpoint } from '../../../../domain/webhook-endpoints.js';
 import { ClientGone } from '../../server/errors.js';
 import { readEndpointChange } from '../../api/webhooks.js';
-import { PageHeading, Panel } from '../../web/parts.js';
+import { Field, Form } from '../../web/form.js';
+import { Danger, PageHeading, Panel } from '../../web/parts.js';
 import { DeliveriesTable } from '../delivery-parts.js';
-import { FormsLater, FormsNow } from '../endpoint-forms.js';
-import { chosenEvents, EndpointState, Health, SecretShown, TestResult } from '../endpoint-parts.js';
-import { confirmed, go, page, pageAfter, type OrgContext } from '../page.js';
+import {
+  FormsNow,
+  chosenEvents,
+  EndpointState,
+  Health,
+  SecretShown,
+  TestResult,
+  EventChoices,
+  VerifyExamples,
+} from '../endpoint-parts.js';
+import { confirmed, go, page, type OrgContext, shownOnce } from '../page.js';
 import type { Url } from '../../web/url.js';
-import { sinceIn } from '../since.js';
+import { Since, sinceIn } from '../since.js';
 
 const latest = 5;
 
@@ -26,13 +37,43 @@ const idIn = ({ params }: OrgContext): string => params['endpoint'] ?? '';
 
 const here = ({ url, org, params }: OrgContext): Url => url('endpoint', { org, ...params });
 
+/** Rare actions, some of them irreversible. */
+const FormsLater = ({ endpoint, clock }: { readonly endpoint: Endpoint; readonly clock: Clock }) => (
+  <>
+    <Panel id="replay" title="Replay">
+      <p class="quiet">
+        Sends every event since then that the endpoint has not accepted, also those from before it was
+        registered.
+      </p>
+      <Form action="replay" kind="second" button="Replay">
+        <Since clock={clock} />
+      </Form>
+    </Panel>
+    <Panel id="change" title="Change">
+      <Form action="change" kind="second" button="Save">
+        <Field name="description" label="Description" required={false} value={endpoint.description ?? ''} />
+        <EventChoices subscribed={endpoint.events} />
+      </Form>
+    </Panel>
+    <VerifyExamples />
+    <Danger label="Rotate the secret">
+      <p>Makes a new secret, which is shown once. The old one also signs for 24 hours.</p>
+      <Form action="rotate" button="Rotate the secret" />
+    </Danger>
+    <Danger label="Delete this endpoint">
+      <p>Nothing more is sent to it, and what waits for it is dropped. This can’t be undone.</p>
+      <Form action="delete" button="Delete forever" />
+    </Danger>
+  </>
+);
+
 export const endpointPage = page({
   path: 'endpoint',
   may: 'integrations.read',
   mayAct: 'webhooks.manage',
   query: ['done'],
   load: async (context) => {
-    const { deps, org, role } = context;
+    const { deps, org } = context;
     const listed = await readEndpoint(deps.webhooks, org, idIn(context));
     const { endpoint } = listed;
     const filter = { endpoint: endpoint.id, status: null, type: null, card: null };
@@ -40,12 +81,10 @@ export const endpointPage = page({
       listed,
       since: await offSince(deps, org, [endpoint]),
       deliveries: await listDeliveries(deps.webhooks, org, filter, { startingAfter: null, limit: latest }),
-      mayManage: may(role, 'webhooks.manage'),
     };
   },
   title: () => 'Webhook endpoint',
-  view: ({ listed, since, deliveries, mayManage }, context, refused) => {
-    const { org, url } = context;
+  view: ({ listed, since, deliveries }, { deps, org, url, mayAct }) => {
     const { endpoint } = listed;
     return (
       <>
@@ -61,7 +100,7 @@ export const endpointPage = page({
           <p class="quiet">
             <Health listed={listed} />
           </p>
-          {mayManage ? <FormsNow endpoint={endpoint} /> : null}
+          {mayAct ? <FormsNow endpoint={endpoint} /> : null}
         </Panel>
         <section aria-labelledby="deliveries">
           <div class="head">
@@ -76,12 +115,12 @@ export const endpointPage = page({
               endpoints={new Map([[endpoint.id, endpoint]])}
               org={org}
               leave="To"
-              mayRetry={mayManage}
+              mayRetry={mayAct}
               to={({ id }) => url('delivery', { org, delivery: id })}
             />
           )}
         </section>
-        {mayManage ? <FormsLater context={context} endpoint={endpoint} refused={refused} /> : null}
+        {mayAct ? <FormsLater endpoint={endpoint} clock={deps.clock} /> : null}
       </>
     );
   },
@@ -111,19 +150,16 @@ export const endpointPage = page({
       const wanted = readEndpointChange({ events: chosenEvents(sent), description: sent('description') });
       await changeEndpoint(deps.webhooks, org, idIn(context), wanted, command());
     }),
-    rotate: {
-      again: (context) => pageAfter(context, 'rotated'),
-      run: async (context) => {
-        const { deps, org, command } = context;
-        const secret = await rotateSecret(deps.webhooks, org, idIn(context), command());
-        const body = (
-          <SecretShown title="The secret is rotated" secret={secret} back={here(context)}>
-            For 24 hours deliveries are signed with the old one, too: take both until then.
-          </SecretShown>
-        );
-        return { kind: 'show', title: 'The new signing secret', body };
-      },
-    },
+    rotate: shownOnce('rotated', async (context) => {
+      const { deps, org, command } = context;
+      const secret = await rotateSecret(deps.webhooks, org, idIn(context), command());
+      const body = (
+        <SecretShown title="The secret is rotated" secret={secret} back={here(context)}>
+          For 24 hours deliveries are signed with the old one, too: take both until then.
+        </SecretShown>
+      );
+      return { kind: 'show', title: 'The new signing secret', body };
+    }),
     delete: async (context) => {
       const { deps, org, command, url } = context;
       const { endpoint } = await readEndpoint(deps.webhooks, org, idIn(context));

@@ -25,15 +25,10 @@ export const homePage = page({
       listKeys(deps, org, { limit: 1, startingAfter: null }),
       readAccount(deps, org),
     ]);
-    const steps = {
-      hasKey: keys.length > 0,
-      hasDesign: owner.designs.length > 0,
-      hasCard: cards.length > 0,
-    };
-    return { balance, days, needs, cards, owner, steps };
+    return { balance, days, needs, cards, owner, hasKey: keys.length > 0 };
   },
   title: () => 'Home',
-  view: ({ balance, days, needs, cards, owner, steps }, context) => {
+  view: ({ balance, days, needs, cards, owner, hasKey }, context) => {
     const { org, url } = context;
     return (
       <>
@@ -43,7 +38,12 @@ export const homePage = page({
           <LastDays title="Sent, last 7 days" days={days} named={1} />
         </div>
         <NeedsYou {...needs} owner={owner} context={context} />
-        <FirstSteps {...steps} context={context} />
+        <FirstSteps
+          hasKey={hasKey}
+          hasDesign={owner.designs.length > 0}
+          hasCard={cards.length > 0}
+          context={context}
+        />
         <section aria-labelledby="latest">
           <div class="head">
             <h2 id="latest">Latest cards</h2>

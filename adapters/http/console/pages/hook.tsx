@@ -14,8 +14,7 @@ import {
   settingsFrom,
   type HookData,
 } from '../hook-data.js';
-import { HookEditor } from '../hook-editor.js';
-import { PreviewOfHook } from '../hook-preview.js';
+import { HookEditor, HookState, PreviewOfHook } from '../hook-parts.js';
 import { CardLink, ErrorCodeLink } from '../links.js';
 import { confirmed, go, type OrgContext, page } from '../page.js';
 
@@ -46,13 +45,7 @@ const HookHead = ({ data: { hook, mayManage }, context: { url, org } }: PartProp
       above={['Inbound hooks', url('hooks', { org })]}
       title={hook.label ?? 'A hook without a label'}
     >
-      {hook.status === 'deleted' ? (
-        <Badge tone="idle">Deleted</Badge>
-      ) : hook.paused ? (
-        <Badge tone="warn">Paused</Badge>
-      ) : (
-        <Badge tone="good">On</Badge>
-      )}
+      {hook.status === 'deleted' ? <Badge tone="idle">Deleted</Badge> : <HookState paused={hook.paused} />}
       {mayManage ? (
         <Form
           action={hook.paused ? 'resume' : 'pause'}
@@ -63,12 +56,8 @@ const HookHead = ({ data: { hook, mayManage }, context: { url, org } }: PartProp
     </PageHeading>
     <p class="quiet">
       Fired {hook.fireCount.toLocaleString('en-US')} ×
-      {hook.lastFiredAt === null ? null : (
-        <>
-          , last <Time at={hook.lastFiredAt} />
-        </>
-      )}
-      . Its URL was shown when it was made, and can’t be shown again.
+      <Time before=", last " at={hook.lastFiredAt} />. Its URL was shown when it was made, and can’t be shown
+      again.
     </p>
   </>
 );

@@ -1,13 +1,13 @@
 import { listHooks, makeHook, type ListedHook } from '../../../../application/hooks/hooks.js';
-import { may } from '../../../../domain/permissions.js';
 import { newHook } from '../../operator/hooks.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, Form } from '../../web/form.js';
-import { ActionLink, Badge, type Column, Empty, Older, Panel, Secret, Table } from '../../web/parts.js';
+import { ActionLink, type Column, Empty, Older, Panel, Secret, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
+import { HookState } from '../hook-parts.js';
 import { Tabs } from '../tabs.js';
-import { type OrgContext, page, pageAfter } from '../page.js';
-import { shownPart, wantedPart } from '../paging.js';
+import { type OrgContext, page, shownOnce } from '../page.js';
+import { partOf } from '../paging.js';
 import { exampleMessage, exampleRecipient } from '../../api/card-fields.js';
 import { block, type Html } from '../../web/prose.js';
 import type { Url } from '../../web/url.js';
@@ -42,7 +42,7 @@ const columnsFor = ({ url, org }: Pick<OrgContext, 'url' | 'org'>): readonly Col
   },
   {
     name: 'State',
-    cell: ({ paused }) => (paused ? <Badge tone="warn">Paused</Badge> : <Badge tone="good">On</Badge>),
+    cell: HookState,
   },
   { name: 'Message', cell: ({ template }) => (template === null ? 'in each payload' : 'from its template') },
   { name: 'Signed by', cell: ({ signedBy }) => signedBy ?? '–' },
@@ -58,12 +58,9 @@ export const hooksPage = page({
   may: 'integrations.read',
   mayAct: 'hooks.manage',
   query: ['before', 'done'],
-  load: async ({ deps, org, role, query }) => {
-    const found = await listHooks(deps, org, wantedPart(query));
-    return { ...shownPart(found), mayManage: may(role, 'hooks.manage') };
-  },
+  load: ({ deps, org, query }) => partOf(query, (part) => listHooks(deps, org, part)),
   title: () => 'Inbound hooks',
-  view: ({ shown, last, mayManage }, { deps, org, role, url }) => (
+  view: ({ shown, last }, { deps, org, role, url, mayAct }) => (
     <>
       <Tabs org={org} role={role} of="Integrations" here="Inbound hooks" />
       {shown.length === 0 ? (
@@ -75,7 +72,7 @@ export const hooksPage = page({
         <Table label="Inbound hooks" columns={columnsFor({ url, org })} rows={shown} />
       )}
       <Older to={last && url('hooks', { org }, { before: last.id })} />
-      {mayManage ? (
+      {mayAct ? (
         <Panel id="new-hook" title="New hook">
           <Form action="make" button="Make the hook">
             <Field
@@ -89,15 +86,12 @@ export const hooksPage = page({
     </>
   ),
   actions: {
-    make: {
-      again: (context) => pageAfter(context, 'hookMade'),
-      run: async ({ deps, command, org, url }, sent) => {
-        const { label } = parseValues(newHook, { label: sent('label') });
-        const settings = { label, design: null, template: null, signedBy: null };
-        const { id, token } = await makeHook(deps, org, settings, command());
-        const address = `${deps.baseUrl()}/api/v1/hooks/${token}`;
-        return { kind: 'show', title: 'New hook', body: hookMade(address, url('hook', { org, id })) };
-      },
-    },
+    make: shownOnce('hookMade', async ({ deps, command, org, url }, sent) => {
+      const { label } = parseValues(newHook, { label: sent('label') });
+      const settings = { label, design: null, template: null, signedBy: null };
+      const { id, token } = await makeHook(deps, org, settings, command());
+      const address = `${deps.baseUrl()}/api/v1/hooks/${token}`;
+      return { kind: 'show', title: 'New hook', body: hookMade(address, url('hook', { org, id })) };
+    }),
   },
 });

@@ -5,9 +5,9 @@ import { contactRows } from '../../api/contact-file.js';
 import { UnreadableFile } from '../../api/csv-rows.js';
 import { maxFileBytes } from '../../server/upload.js';
 import { Field, FileField, Form } from '../../web/form.js';
-import { Badge, PageHeading, Panel, Table } from '../../web/parts.js';
+import { PageHeading, Panel, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
-import { importTones } from '../status.js';
+import { ImportState } from '../contact-parts.js';
 import { go, page } from '../page.js';
 import { formIn } from '../run-once.js';
 
@@ -48,7 +48,7 @@ export const importContactsPage = page({
               cell: ({ id, file }) => <a href={url('contactImport', { org, import: id })}>{file}</a>,
             },
             { name: 'Started', cell: ({ at }) => <Time at={at} /> },
-            { name: 'State', cell: ({ status }) => <Badge tone={importTones[status]}>{status}</Badge> },
+            { name: 'State', cell: ({ status }) => <ImportState status={status} /> },
             { name: 'Rows', kind: 'number', cell: ({ rows }) => rows.toLocaleString('en-US') },
             { name: 'Bad', kind: 'number', cell: ({ bad }) => bad.toLocaleString('en-US') },
           ]}
@@ -64,7 +64,7 @@ export const importContactsPage = page({
       upload: async ({ deps, by, org, url }, sent, { file, fileName }) => {
         if (fileName === '') throw badFile('Choose a file.');
         const id = importIdOf(org, formIn(sent));
-        const key = sent('key') === '' ? undefined : sent('key');
+        const key = sent('key') || undefined;
         const unread = {};
         const rows = contactRows(file, { key, keyIsNamed: 'as the key column', fromLine: 1, unread });
         try {

@@ -1,20 +1,99 @@
 import { createKey, revokeKey } from '../../../../application/organizations/administer.js';
 import { listKeys, type ListedKey } from '../../../../application/access/read-keys.js';
+import { scopes, type Scope } from '../../../../domain/api-key.js';
 import { DomainError, insteadOf } from '../../../../domain/errors.js';
-import { may } from '../../../../domain/permissions.js';
-import { Form } from '../../web/form.js';
-import { Badge, Empty, Older, Panel, Table, type Column } from '../../web/parts.js';
+import { newKey } from '../../operator/keys.js';
+import { parseValues } from '../../schema/read.js';
+import { Checks, Field, Form } from '../../web/form.js';
+import { ActionLink, Badge, Empty, Older, Panel, Secret, Table, type Column } from '../../web/parts.js';
+import { block, type Html } from '../../web/prose.js';
 import { Time } from '../../web/time.js';
+import type { Url } from '../../web/url.js';
 import { actorNames } from '../actor-name.js';
 import { idFrom } from '../admit.js';
 import { Tabs } from '../tabs.js';
-import { keyMade, NewKey, readNewKey } from '../new-key.js';
-import { confirmed, page, pageAfter } from '../page.js';
-import { shownPart, wantedPart } from '../paging.js';
+import { confirmed, page, type Sent, shownOnce } from '../page.js';
+import { partOf } from '../paging.js';
+
+/** The permissions of a key with a scope, in everyday words. */
+const scopeWords: Readonly<Record<Scope, string>> = {
+  'cards:send': 'Send cards, each for a credit, and cancel them',
+  'cards:read': 'See cards, what happened to them, and how credits were used',
+  'contacts:write': 'Save contacts; none can be deleted with a key',
+  'contacts:read': 'See contacts',
+  'webhooks:manage': 'Make, change and delete webhook endpoints, and see their deliveries',
+};
+
+/** Reads the form. `max`: the limit that a key may have. Throws `invalid_parameter`. */
+const readNewKey = (sent: Sent, max: number) => {
+  const wanted = scopes.filter((scope) => sent(scope) !== '');
+  if (wanted.length === 0)
+    throw new DomainError('invalid_parameter', 'Choose at least one thing that the key may do.', 'scopes');
+  const limit = sent('requests_per_minute');
+  const body = {
+    label: sent('label'),
+    scopes: wanted,
+    requests_per_minute: limit === '' ? null : Number(limit),
+  };
+  const { label, requests_per_minute: requestsPerMinute } = parseValues(newKey, body);
+  if ((requestsPerMinute ?? 0) > max)
+    throw new DomainError(
+      'invalid_parameter',
+      `A key may send ${max.toLocaleString('en-US')} requests a minute at most. Ask the service for more.`,
+      'requests_per_minute',
+    );
+  return { label, scopes: wanted, requestsPerMinute };
+};
+
+const scopeChoices = scopes.map((name) => ({
+  name,
+  label: (
+    <>
+      {scopeWords[name]} <code>{name}</code>
+    </>
+  ),
+}));
+
+const NewKey = () => (
+  <Form action="make" button="Create key">
+    <Field
+      name="label"
+      label="Label"
+      hint="Where it is used, such as the name of your shop."
+      required={false}
+    />
+    <Checks name="scopes" legend="It may" options={scopeChoices} ticked={['cards:send', 'cards:read']} />
+    <Field
+      name="requests_per_minute"
+      label="Requests a minute"
+      type="number"
+      hint="Leave it empty for the default limit."
+      required={false}
+    />
+  </Form>
+);
+
+/** The response to the form: the only time that the key is shown. */
+const keyMade = (secret: string, base: string, back: Url): Html => (
+  <>
+    <h1>Your new key</h1>
+    <section class="panel">
+      <p>
+        <strong>It is shown only now.</strong> Copy it to where you keep passwords: it can’t be shown again,
+        and anyone who has it can use it.
+      </p>
+      <Secret text={secret} />
+      <h2>Try it</h2>
+      <p>This asks which organization the key belongs to. It sends nothing, and costs nothing.</p>
+      {block(`curl ${base}/api/v1/account \\\n  -H 'Authorization: Bearer ${secret}'`)}
+      <ActionLink to={back} words="I have stored it" />
+    </section>
+  </>
+);
 
 /** A key as it is shown. */
 interface ShownKey extends ListedKey {
-  readonly madeBy: string | null;
+  readonly madeBy: string;
   readonly mayRevoke: boolean;
 }
 
@@ -34,7 +113,7 @@ const columns: readonly Column<ShownKey>[] = [
     cell: ({ createdAt, madeBy }) => (
       <>
         <Time at={createdAt} />
-        {madeBy === null ? null : <span class="under">by {madeBy}</span>}
+        <span class="under">by {madeBy}</span>
       </>
     ),
   },
@@ -74,19 +153,18 @@ export const keysPage = page({
   may: 'integrations.read',
   mayAct: 'keys.manage',
   query: ['before', 'done'],
-  load: async ({ deps, org, role, visitor, query }) => {
-    const mayManage = may(role, 'keys.manage');
-    const found = shownPart(await listKeys(deps, org, wantedPart(query)).catch(insteadOf(DomainError, [])));
+  load: async ({ deps, org, mayAct, visitor, query }) => {
+    const found = await partOf(query, (part) => listKeys(deps, org, part).catch(insteadOf(DomainError, [])));
     const nameOf = actorNames(deps, visitor, org);
     const keys = found.shown.map(async (key): Promise<ShownKey> => ({
       ...key,
       madeBy: await nameOf(key.by),
-      mayRevoke: mayManage && key.revokedAt === null,
+      mayRevoke: mayAct && key.revokedAt === null,
     }));
-    return { keys: await Promise.all(keys), last: found.last, mayManage };
+    return { keys: await Promise.all(keys), last: found.last };
   },
   title: () => 'Keys',
-  view: ({ keys, last, mayManage }, { deps, org, role, url }, refused) => (
+  view: ({ keys, last }, { deps, org, role, url, mayAct }) => (
     <>
       <Tabs org={org} role={role} of="Integrations" here="Keys" />
       {keys.length === 0 ? (
@@ -100,23 +178,19 @@ export const keysPage = page({
         <Table label="Keys" columns={columns} rows={keys} />
       )}
       <Older to={last && url('keys', { org }, { before: last.id })} />
-      {mayManage ? (
+      {mayAct ? (
         <Panel id="new-key" title="New key">
-          <NewKey refused={refused} />
+          <NewKey />
         </Panel>
       ) : null}
     </>
   ),
   actions: {
-    make: {
-      again: (context) => pageAfter(context, 'keyMade'),
-      run: async ({ deps, by, org, url, visitor }, sent) => {
-        const max = visitor.kind === 'operator' ? Infinity : deps.requestsPerMinute;
-        const { secret } = await createKey(deps, by, org, readNewKey(sent, max));
-        const back = url('keys', { org });
-        return { kind: 'show', title: 'New key', body: keyMade({ secret, base: deps.baseUrl(), back }) };
-      },
-    },
+    make: shownOnce('keyMade', async ({ deps, by, org, url, visitor }, sent) => {
+      const max = visitor.kind === 'operator' ? Infinity : deps.requestsPerMinute;
+      const { secret } = await createKey(deps, by, org, readNewKey(sent, max));
+      return { kind: 'show', title: 'New key', body: keyMade(secret, deps.baseUrl(), url('keys', { org })) };
+    }),
     revoke: confirmed('keyRevoked', async ({ deps, by, org }, sent) =>
       revokeKey(deps, by, org, idFrom(sent('key'))),
     ),

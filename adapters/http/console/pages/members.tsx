@@ -1,5 +1,6 @@
 import { listMembers } from '../../../../application/access/people.js';
-import { rolesOf } from '../../../../domain/members.js';
+import { house, rolesOf } from '../../../../domain/members.js';
+import { Empty, PageHeading } from '../../web/parts.js';
 import { Invite, MemberRows, peopleActions } from '../members.js';
 import { type OrgContext, page } from '../page.js';
 import { Tabs } from '../tabs.js';
@@ -21,4 +22,27 @@ export const membersPage = page({
     );
   },
   actions: peopleActions(({ org }: OrgContext) => org),
+});
+
+const staffRoles = rolesOf(house);
+
+export const staffPage = page({
+  path: 'staff',
+  may: 'staff.manage',
+  query: ['before', 'done'],
+  load: ({ deps }) => listMembers(deps, house),
+  title: () => 'Staff',
+  view: (members, context) => (
+    <>
+      <PageHeading title="Staff" />
+      <p class="quiet">Only the holder of the operator token can change the staff.</p>
+      {members.length === 0 ? (
+        <Empty title="No staff yet">Invite the people who work on the floor, or supervise it.</Empty>
+      ) : (
+        <MemberRows members={members} roles={staffRoles} context={context} />
+      )}
+      <Invite roles={staffRoles} />
+    </>
+  ),
+  actions: peopleActions(() => house),
 });

@@ -1,10 +1,9 @@
-import { findFront, saveFront, uploadFront } from '../../../../application/organizations/fronts.js';
+import { saveFront, uploadFront } from '../../../../application/organizations/fronts.js';
 import { newDesign } from '../../operator/customers.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, Form } from '../../web/form.js';
 import { PageHeading } from '../../web/parts.js';
-import { nothingHere } from '../admit.js';
-import { PictureField, uploading, WaitingFront } from '../front-parts.js';
+import { loadFront, PictureField, uploading, WaitingFront } from '../front-parts.js';
 import { go, type OrgContext, page } from '../page.js';
 
 export const newDesignPage = page({
@@ -38,11 +37,7 @@ export const newDesignPage = page({
 export const newFrontPage = page({
   path: 'newFront',
   may: 'designs.write',
-  load: async ({ deps, org, params }) => {
-    const found = await findFront(deps, org, params['picture'] ?? '');
-    if (found === null) throw nothingHere();
-    return found;
-  },
+  load: (context) => loadFront(context, context.org),
   title: ({ name }) => name,
   view: ({ name, fronts }, { url, org }) => (
     <>

@@ -1,26 +1,23 @@
 import { readRequest, type ShownRequest } from '../../../../application/requests/request-log.js';
-import { DomainError, errorCodes } from '../../../../domain/errors.js';
+import { errorCodes } from '../../../../domain/errors.js';
 import { parseCardCode } from '../../../../domain/card-code.js';
+import type { Actor } from '../../../../domain/events.js';
 import { idOf } from '../../../../domain/ids.js';
 import { Search } from '../../web/form.js';
 import { Badge, Empty, Older, Panel, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
+import { nullFor } from '../admit.js';
 import { Tabs } from '../tabs.js';
 import { subjectFrom } from '../../server/request-log.js';
-import { shownPart, wantedPart } from '../paging.js';
 import { page, type OrgContext } from '../page.js';
+import { partOf } from '../paging.js';
 import { CardLink, ErrorCodeLink } from '../links.js';
 
 /** A request of the organization, or for the operator any; null for others, as for one that is unknown. */
 const found = async ({ deps, org, visitor }: OrgContext, id: string): Promise<ShownRequest | null> => {
-  try {
-    const shown = await readRequest(deps, id);
-    return visitor.kind === 'operator' || shown.request.org === org ? shown : null;
-  } catch (error) {
-    if (error instanceof DomainError && error.code === 'not_found') return null;
-    throw error;
-  }
+  const shown = await readRequest(deps, id).catch(nullFor('not_found'));
+  return visitor.kind === 'operator' || shown?.request.org === org ? shown : null;
 };
 
 export const requestsPage = page({
@@ -33,15 +30,15 @@ export const requestsPage = page({
     const shown = q === '' ? null : await found(context, q);
     const org = visitor.kind === 'operator' ? null : context.org;
     const nameOf = actorNames(deps, visitor, context.org);
-    const actor = shown?.request.actor ?? null;
+    const whoOf = (actor: Actor | null) => (actor === null ? 'not let in' : nameOf(actor));
     const subject = shown === null ? subjectFrom(q) : null;
-    const { startingAfter, limit } = wantedPart(query);
-    const asked = subject === null ? [] : await deps.requests.about(subject, org, startingAfter, limit);
-    const part = shownPart(asked);
-    const rows = await Promise.all(
-      part.shown.map(async (request) => ({ request, who: request.actor && (await nameOf(request.actor)) })),
+    const part = await partOf(query, async ({ startingAfter, limit }) =>
+      subject === null ? [] : deps.requests.about(subject, org, startingAfter, limit),
     );
-    return { q, rows, last: part.last, shown, by: actor === null ? 'not let in' : await nameOf(actor) };
+    const rows = await Promise.all(
+      part.shown.map(async (request) => ({ request, who: await whoOf(request.actor) })),
+    );
+    return { q, rows, last: part.last, shown, by: await whoOf(shown?.request.actor ?? null) };
   },
   title: () => 'Requests',
   view: ({ q, rows, last, shown, by }, { org, role, url }) => {
@@ -61,7 +58,7 @@ export const requestsPage = page({
             rows={rows}
             columns={[
               { name: 'When', cell: ({ request }) => <Time at={request.at} /> },
-              { name: 'Who', cell: ({ who }) => who ?? 'not let in' },
+              { name: 'Who', cell: ({ who }) => who },
               {
                 name: 'Request',
                 kind: 'head',

@@ -4,7 +4,7 @@ import { sendCard } from '../../../../application/cards/send-card.js';
 import { newCard } from '../../api/card-fields.js';
 import { atField } from '../../schema/read.js';
 import { go, page } from '../page.js';
-import { contactOf } from '../find-contacts.js';
+import { contactOf } from '../contact-parts.js';
 import { cardFrom, draftFor, draftFrom, loadSend, requestFrom } from '../send-draft.js';
 import { SendForm } from '../send-form.js';
 

@@ -1,7 +1,6 @@
 import { changeOrganization } from '../../../../application/organizations/administer.js';
 import { readAccount, readHandwritings } from '../../../../application/organizations/read-accounts.js';
 import { layOut } from '../../../../domain/letter-layout.js';
-import { may } from '../../../../domain/permissions.js';
 import { organizationChange } from '../../operator/organizations.js';
 import { atField, parseValues } from '../../schema/read.js';
 import { Field, Form, Group, useSent } from '../../web/form.js';
@@ -64,16 +63,13 @@ export const settingsPage = page({
   may: 'cards.read',
   mayAct: 'settings.write',
   query: ['done'],
-  load: async ({ deps, org, role }) => {
-    const [{ name }, hands] = await Promise.all([readAccount(deps, org), readHandwritings(deps, org)]);
-    return { name, hands: { ...hands, mayWrite: may(role, 'settings.write') } };
-  },
+  load: ({ deps, org }) => Promise.all([readAccount(deps, org), readHandwritings(deps, org)]),
   title: () => 'Settings',
-  view: ({ name, hands }, { org, role, timeZone }) => (
+  view: ([{ name }, hands], { org, role, timeZone, mayAct }) => (
     <>
       <Tabs org={org} role={role} of="Settings" here="Organization" />
       <Panel id="organization" title="Organization">
-        {hands.mayWrite ? (
+        {mayAct ? (
           <Form action="rename" button="Save the name">
             <Field name="name" label="Name" value={name} />
           </Form>
@@ -82,12 +78,12 @@ export const settingsPage = page({
         )}
       </Panel>
       <Panel id="house-hand" title="House hand">
-        {hands.mayWrite ? (
+        {mayAct ? (
           <Form action="chooseHand" button="Save the house hand">
-            <Hands {...hands} />
+            <Hands {...hands} mayWrite />
           </Form>
         ) : (
-          <Hands {...hands} />
+          <Hands {...hands} mayWrite={false} />
         )}
       </Panel>
       <p class="quiet">All times are in the time zone {timeZone.replaceAll('_', ' ')}.</p>

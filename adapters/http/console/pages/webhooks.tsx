@@ -7,12 +7,13 @@ import {
   chosenEvents,
   EndpointState,
   EventChoices,
+  FormsNow,
   Health,
   SecretShown,
   VerifyExamples,
 } from '../endpoint-parts.js';
 import { Tabs } from '../tabs.js';
-import { go, page, pageAfter } from '../page.js';
+import { go, page, shownOnce } from '../page.js';
 import { partAfter } from '../paging.js';
 
 const registerLine = (base: string): string =>
@@ -24,21 +25,20 @@ export const webhooksPage = page({
   may: 'integrations.read',
   mayAct: 'webhooks.manage',
   query: ['before', 'done'],
-  load: async ({ deps, org, role, query }) => {
+  load: async ({ deps, org, query }) => {
     const listed = await listEndpoints(deps.webhooks, org);
     const endpoints = listed.map(({ endpoint }) => endpoint);
-    const since = await offSince(deps, org, endpoints);
     const part = partAfter(listed, ({ endpoint }) => endpoint.id === query('before'));
-    return { ...part, since, mayManage: may(role, 'webhooks.manage') };
+    return { ...part, since: await offSince(deps, org, endpoints) };
   },
   title: () => 'Webhooks',
-  view: ({ shown, last, since, mayManage }, { deps, org, role, url }, refused) => (
+  view: ({ shown, last, since }, { deps, org, role, url, mayAct }) => (
     <>
       <Tabs org={org} role={role} of="Integrations" here="Webhooks" />
       {shown.length === 0 ? (
-        <Empty title="No endpoint yet" sample={mayManage ? registerLine(deps.baseUrl()) : undefined}>
+        <Empty title="No endpoint yet" sample={mayAct ? registerLine(deps.baseUrl()) : undefined}>
           An endpoint is an https address of yours that is told what happens to your cards.{' '}
-          {mayManage ? 'Register one below, or with an API key:' : 'An owner or a developer registers one.'}
+          {mayAct ? 'Register one below, or with an API key:' : 'An owner or a developer registers one.'}
         </Empty>
       ) : (
         <div class="panel">
@@ -58,14 +58,7 @@ export const webhooksPage = page({
                       <Health listed={each} />
                     </span>
                   </div>
-                  {mayManage ? (
-                    <div class="actions end">
-                      {endpoint.disabledReason === null ? null : (
-                        <Form action="enable" to={here} button="Switch on" />
-                      )}
-                      <Form action="test" to={here} kind="second" button="Send a test" />
-                    </div>
-                  ) : null}
+                  {mayAct ? <FormsNow endpoint={endpoint} to={here} /> : null}
                 </li>
               );
             })}
@@ -73,7 +66,7 @@ export const webhooksPage = page({
         </div>
       )}
       <Older to={last && url('webhooks', { org }, { before: last.endpoint.id })} />
-      {mayManage ? (
+      {mayAct ? (
         <Panel id="register" title="Register an endpoint">
           <Form action="register" button="Register">
             <Field name="url" label="URL" hint="https, and reachable on the public internet." />
@@ -83,7 +76,7 @@ export const webhooksPage = page({
               hint="A label of your own choice."
               required={false}
             />
-            <EventChoices subscribed={refused === null ? [] : chosenEvents(refused.sent)} />
+            <EventChoices subscribed={[]} />
           </Form>
         </Panel>
       ) : null}
@@ -91,24 +84,21 @@ export const webhooksPage = page({
     </>
   ),
   actions: {
-    register: {
-      again: (context) => pageAfter(context, 'registered'),
-      run: async ({ deps, org, command, url }, sent) => {
-        const wanted = readRegistration({
-          url: sent('url'),
-          description: sent('description'),
-          events: chosenEvents(sent),
-        });
-        const { endpoint, secret } = await registerEndpoint(deps.webhooks, org, wanted, command());
-        const here = { org, endpoint: endpoint.id };
-        if (secret === null) return go(url('endpoint', here, { done: 'registered' }));
-        const body = (
-          <SecretShown title="The endpoint is registered" secret={secret} back={url('endpoint', here)}>
-            Deliveries to <code>{endpoint.url}</code> are signed with this secret.
-          </SecretShown>
-        );
-        return { kind: 'show', title: 'The signing secret', body };
-      },
-    },
+    register: shownOnce('registered', async ({ deps, org, command, url }, sent) => {
+      const wanted = readRegistration({
+        url: sent('url'),
+        description: sent('description'),
+        events: chosenEvents(sent),
+      });
+      const { endpoint, secret } = await registerEndpoint(deps.webhooks, org, wanted, command());
+      const here = { org, endpoint: endpoint.id };
+      if (secret === null) return go(url('endpoint', here, { done: 'registered' }));
+      const body = (
+        <SecretShown title="The endpoint is registered" secret={secret} back={url('endpoint', here)}>
+          Deliveries to <code>{endpoint.url}</code> are signed with this secret.
+        </SecretShown>
+      );
+      return { kind: 'show', title: 'The signing secret', body };
+    }),
   },
 });

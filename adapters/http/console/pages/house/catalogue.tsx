@@ -11,7 +11,7 @@ import { handwritingName, slugAndTitle } from '../../../operator/catalogue.js';
 import { parseValues } from '../../../schema/read.js';
 import { Field, Form } from '../../../web/form.js';
 import { ActionLink, Badge, ButtonLink, PageHeading, Panel } from '../../../web/parts.js';
-import { confirmed, type HouseContext, page } from '../../page.js';
+import { confirmed, type KnownContext, page } from '../../page.js';
 
 const maxListed = 200;
 const all = { limit: maxListed, startingAfter: null };
@@ -19,13 +19,13 @@ const all = { limit: maxListed, startingAfter: null };
 const hand = z.object({ name: handwritingName });
 
 const putCard = (active: boolean) =>
-  confirmed<HouseContext>('catalogueChanged', async ({ deps, by }, sent) => {
+  confirmed<KnownContext>('catalogueChanged', async ({ deps, by }, sent) => {
     const { slug, title } = parseValues(slugAndTitle, { slug: sent('slug'), title: sent('title') });
     await publishCollectionCard(deps, by, slug, title, active);
   });
 
 const putHand = (active: boolean) =>
-  confirmed<HouseContext>('catalogueChanged', async ({ deps, by }, sent) => {
+  confirmed<KnownContext>('catalogueChanged', async ({ deps, by }, sent) => {
     const { name } = parseValues(hand, { name: sent('name') });
     await offerHandwriting(deps, by, name, active);
   });

@@ -1,4 +1,3 @@
-import { gone } from '../../gone.js';
 import { changeCard } from '../../../../../application/cards/change-card.js';
 import { findDesign } from '../../../../../application/organizations/read-accounts.js';
 import { codeFrom } from '../../../../../application/cards/read-cards.js';
@@ -15,16 +14,15 @@ import {
 import { stepReport, withReason } from '../../../operator/cards.js';
 import { parseValues } from '../../../schema/read.js';
 import { Cover } from '../../../web/cover.js';
-import { Form } from '../../../web/form.js';
+import { Field, Form } from '../../../web/form.js';
 import { ButtonLink, Danger, Facts, PageHeading } from '../../../web/parts.js';
 import { Day } from '../../../web/time.js';
-import { cardOn, nextOf, type Next } from '../../floor-data.js';
 import { nothingHere } from '../../admit.js';
-import { reasonInWords, stepName, stepState } from '../../happenings.js';
-import { go, type HouseContext, page, type Sent } from '../../page.js';
-import { Status } from '../../status.js';
+import { gone, reasonInWords, Status, stepNames, Steps } from '../../card-words.js';
+import { cardOn, nextOf, type Next } from '../../floor-data.js';
+import { go, type KnownContext, page, type Sent } from '../../page.js';
 
-const change = async (context: HouseContext, decide: (state: Card) => CardEvent[], machine = '') => {
+const change = async (context: KnownContext, decide: (state: Card) => CardEvent[], machine = '') => {
   const { deps, command, params, url } = context;
   const code = codeFrom(params['code'] ?? '');
   await changeCard(deps, { code, org: null }, command(), decide);
@@ -32,7 +30,7 @@ const change = async (context: HouseContext, decide: (state: Card) => CardEvent[
 };
 
 /** The form names the step that it was shown for: an older form has no effect on the next step. */
-const report = (status: ReportedStatus) => (context: HouseContext, sent: Sent) => {
+const report = (status: ReportedStatus) => (context: KnownContext, sent: Sent) => {
   const step = steps.find((known) => known === sent('step'));
   if (step === undefined) throw nothingHere();
   const { machine } = parseValues(stepReport, { status, machine: sent('machine') });
@@ -59,12 +57,9 @@ const NextStep = ({ next, machine }: { readonly next: Next; readonly machine: st
       return (
         <Form fields={{ step: next.step }}>
           <button type="submit" name="do" value={next.kind} class="huge">
-            {next.kind === 'start' ? 'Start' : 'Done'}: {stepName(next.step)}
+            {next.kind === 'start' ? 'Start' : 'Done'}: {stepNames[next.step]}
           </button>
-          <p class="field">
-            <label for="machine">Machine</label>
-            <input id="machine" name="machine" value={machine} autocomplete="off" spellcheck={false} />
-          </p>
+          <Field name="machine" label="Machine" value={machine} required={false} />
           {next.kind === 'done' ? (
             <button type="submit" name="do" value="failed" class="second">
               It failed
@@ -86,10 +81,7 @@ const WithReason = ({ action, label, consequence }: ReasonProps) => (
   <Danger label={label}>
     <Form action={action} button={label}>
       <p>{consequence}</p>
-      <p class="field">
-        <label for={`reason-${action}`}>Reason</label>
-        <input id={`reason-${action}`} name="reason" required autocomplete="off" />
-      </p>
+      <Field name="reason" label="Reason" />
     </Form>
   </Danger>
 );
@@ -107,23 +99,16 @@ export const floorCardPage = page({
     return { ...found, design, machine: context.query('machine') };
   },
   title: ({ card }) => card.code,
-  view: ({ card, design, machine }, { url }, refused) => (
+  view: ({ card, design, machine }, { url }) => (
     <>
       <PageHeading above={['Floor', url('floor')]} title={card.code}>
         <Status status={card.status} />
       </PageHeading>
       {card.heldReason === null ? null : <p class="note warning">Held: {reasonInWords(card.heldReason)}</p>}
       <section class="panel" aria-label="The next step">
-        <NextStep next={nextOf(card)} machine={refused?.sent('machine') ?? machine} />
+        <NextStep next={nextOf(card)} machine={machine} />
       </section>
-      <ol class="steps" aria-label="Steps">
-        {card.steps.map(({ status }, at) => (
-          <li class={status}>
-            <span class="step">{stepName(steps[at] ?? 'posted')}</span>
-            <span class="quiet">{stepState[status]}</span>
-          </li>
-        ))}
-      </ol>
+      <Steps steps={card.steps} label="Steps" />
       {design === null ? null : (
         <div class="covers">
           <Cover title={design.name} artwork={design.artwork} isErased={design.erased !== null} />

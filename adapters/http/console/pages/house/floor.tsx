@@ -2,16 +2,15 @@ import { Field } from '../../../web/form.js';
 import { ActionLink, Badge, Empty, PageHeading, Table } from '../../../web/parts.js';
 import { Day } from '../../../web/time.js';
 import { SmallFront } from '../../cards-table.js';
+import { Status, statuses, stepNames } from '../../card-words.js';
 import { codeIn, floorList, nextOf } from '../../floor-data.js';
-import { stepName } from '../../happenings.js';
 import { RedirectTo } from '../../admit.js';
 import { page } from '../../page.js';
-import { Status, statusWords } from '../../status.js';
 
 const nextWords = (card: Parameters<typeof nextOf>[0]): string => {
   const next = nextOf(card);
-  if (next.kind === 'start') return stepName(next.step);
-  return next.kind === 'done' ? `${stepName(next.step)}: running` : '';
+  if (next.kind === 'start') return stepNames[next.step];
+  return next.kind === 'done' ? `${stepNames[next.step]}: running` : '';
 };
 
 export const floorPage = page({
@@ -44,7 +43,7 @@ export const floorPage = page({
         {counts.map(({ status, count }) => (
           <li>
             <span class="count">
-              {statusWords[status]} {count}
+              {statuses[status].word} {count}
             </span>
           </li>
         ))}

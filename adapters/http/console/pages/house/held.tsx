@@ -5,12 +5,12 @@ import { release } from '../../../../../domain/card.js';
 import { Form } from '../../../web/form.js';
 import { ActionLink, Danger, Empty, PageHeading } from '../../../web/parts.js';
 import { Time } from '../../../web/time.js';
+import { reasonInWords } from '../../card-words.js';
 import { addressee, SmallFront } from '../../cards-table.js';
 import { ownersOf } from '../../floor-data.js';
-import { confirmed, page, type HouseContext } from '../../page.js';
+import { confirmed, page, type KnownContext } from '../../page.js';
 import { partAfter } from '../../paging.js';
 import { CardLink } from '../../links.js';
-import { reasonInWords } from '../../happenings.js';
 
 export const heldPage = page({
   path: 'held',
@@ -76,13 +76,13 @@ export const heldPage = page({
     </>
   ),
   actions: {
-    release: confirmed<HouseContext>('cardReleased', async ({ deps, command }, sent) => {
+    release: confirmed<KnownContext>('cardReleased', async ({ deps, command }, sent) => {
       const card = { code: codeFrom(sent('card')), org: null };
       await releaseCard(deps, card, command(), release);
     }),
     cancel: {
       may: 'cards.cancel',
-      run: confirmed<HouseContext>('cardCancelled', async ({ deps, command }, sent) => {
+      run: confirmed<KnownContext>('cardCancelled', async ({ deps, command }, sent) => {
         const card = { code: codeFrom(sent('card')), org: null };
         await cancelCard(deps, card, command());
       }),

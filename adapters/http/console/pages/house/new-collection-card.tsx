@@ -1,4 +1,4 @@
-import { findFront, saveFront, uploadFront } from '../../../../../application/organizations/fronts.js';
+import { saveFront, uploadFront } from '../../../../../application/organizations/fronts.js';
 import { house } from '../../../../../domain/members.js';
 import { collectionCards } from '../../../../../projections/catalogue.js';
 import { slugAndTitle } from '../../../operator/catalogue.js';
@@ -6,9 +6,9 @@ import { parseValues } from '../../../schema/read.js';
 import { Cover } from '../../../web/cover.js';
 import { Field, Form } from '../../../web/form.js';
 import { PageHeading, Panel } from '../../../web/parts.js';
-import { nothingHere } from '../../admit.js';
-import { PictureField, uploading, WaitingFront } from '../../front-parts.js';
-import { go, type HouseContext, page } from '../../page.js';
+import { existing } from '../../admit.js';
+import { loadFront, PictureField, uploading, WaitingFront } from '../../front-parts.js';
+import { go, type KnownContext, page } from '../../page.js';
 
 /** For a new card of the collection, and for another picture of one. */
 export const newCollectionCardPage = page({
@@ -17,9 +17,7 @@ export const newCollectionCardPage = page({
   query: ['slug'],
   load: async ({ deps, query }) => {
     const slug = query('slug');
-    const row = slug === '' ? null : await deps.readModels.get(collectionCards, slug);
-    if (slug !== '' && row === null) throw nothingHere();
-    return row?.document ?? null;
+    return slug === '' ? null : existing(await deps.readModels.get(collectionCards, slug)).document;
   },
   title: (card) => card?.title ?? 'New card',
   view: (card, { url }) => (
@@ -47,7 +45,7 @@ export const newCollectionCardPage = page({
     </>
   ),
   actions: {
-    upload: uploading(async ({ deps, url }: HouseContext, sent, file) => {
+    upload: uploading(async ({ deps, url }: KnownContext, sent, file) => {
       const { slug, title } = parseValues(slugAndTitle, { slug: sent('slug'), title: sent('title') });
       return url('newCollectionFront', { picture: await uploadFront(deps, house, title, file, slug) });
     }),
@@ -57,11 +55,7 @@ export const newCollectionCardPage = page({
 export const newCollectionFrontPage = page({
   path: 'newCollectionFront',
   may: 'catalogue.write',
-  load: async ({ deps, params }) => {
-    const found = await findFront(deps, house, params['picture'] ?? '');
-    if (found === null) throw nothingHere();
-    return found;
-  },
+  load: (context) => loadFront(context, house),
   title: ({ name }) => name,
   view: ({ name, fronts }, { url }) => (
     <>

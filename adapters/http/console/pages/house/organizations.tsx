@@ -8,42 +8,32 @@ import { Field, Form, Search } from '../../../web/form.js';
 import { Badge, Empty, Older, PageHeading, Panel, Table } from '../../../web/parts.js';
 import { Time } from '../../../web/time.js';
 import { linkShown } from '../../members.js';
-import { type HouseContext, page, pageAfter, type Sent } from '../../page.js';
-import { shownPart, wantedPart } from '../../paging.js';
+import { type KnownContext, page, type Sent, shownOnce } from '../../page.js';
+import { filteredBy, partOf } from '../../paging.js';
 
-/** Read before anything is made, so that a wrong address refuses all of it. */
-const ownerIn = (sent: Sent) =>
-  parseValues(newMember, { email: sent('email'), name: sent('owner'), role: 'owner' });
-
-const make = async (context: HouseContext, sent: Sent) => {
+const make = async (context: KnownContext, sent: Sent) => {
   const { deps, by, url } = context;
   const wanted = { name: sent('name'), house_hand: sent('house_hand') };
   const { name, house_hand: hand } = parseValues(newOrganization, wanted);
-  const owner = ownerIn(sent);
+  // Read before anything is made, so that a wrong address refuses all of it.
+  const owner = parseValues(newMember, { email: sent('email'), name: sent('owner'), role: 'owner' });
   const { id } = await openOrganization(deps, by, name, hand);
   const { token, expires } = await inviteMember(deps, by, id, owner);
-  return linkShown(context, {
-    title: `The invitation of ${owner.name}`,
-    path: url('join', { organization: id, invitation: token }),
-    ends: expires,
-    back: url('home', { org: id }),
-  });
+  const link = url('join', { organization: id, invitation: token });
+  return linkShown(context, `The invitation of ${owner.name}`, link, expires, url('home', { org: id }));
 };
 
 export const organizationsPage = page({
   path: 'house',
   may: 'organizations.manage',
   query: ['q', 'before', 'done'],
-  load: async ({ deps, query }) => {
-    const q = query('q');
-    const rows = await listOrganizations(deps, { name: q || null, ...wantedPart(query) });
-    return { q, ...shownPart(rows) };
-  },
+  load: ({ deps, query }) =>
+    partOf(query, (part) => listOrganizations(deps, { name: query('q') || null, ...part })),
   title: () => 'Organizations',
-  view: ({ q, shown, last }, { url }) => (
+  view: ({ shown, last }, context) => (
     <>
       <PageHeading title="Organizations" />
-      <Search name="q" label="Name begins with" value={q} required={false} />
+      <Search name="q" label="Name begins with" value={context.query('q')} required={false} />
       {shown.length === 0 ? (
         <Empty title="No organization is like this">
           Make the first one below, or look for another name.
@@ -58,7 +48,7 @@ export const organizationsPage = page({
               kind: 'head',
               cell: ({ id, name, suspendedAt }) => (
                 <>
-                  <a href={url('home', { org: id })}>{name}</a>{' '}
+                  <a href={context.url('home', { org: id })}>{name}</a>{' '}
                   {suspendedAt === null ? null : <Badge tone="warn">Suspended</Badge>}
                   <span class="under mono">{id}</span>
                 </>
@@ -69,7 +59,7 @@ export const organizationsPage = page({
             {
               name: 'More',
               cell: ({ id, name }) => (
-                <a href={url('credits', { org: id })} aria-label={`Add credits for ${name}`}>
+                <a href={context.url('credits', { org: id })} aria-label={`Add credits for ${name}`}>
                   Add credits
                 </a>
               ),
@@ -77,7 +67,7 @@ export const organizationsPage = page({
           ]}
         />
       )}
-      <Older to={last && url('house', {}, { before: last.id, ...(q !== '' && { q }) })} />
+      <Older to={last && filteredBy(context, ['q'], { before: last.id })} />
       <Panel id="new" title="New organization">
         <Form action="make" button="Create organization">
           <div class="beside">
@@ -94,6 +84,6 @@ export const organizationsPage = page({
     </>
   ),
   actions: {
-    make: { again: (context) => pageAfter(context, 'linkMade'), run: make },
+    make: shownOnce<KnownContext>('linkMade', make),
   },
 });

@@ -13,9 +13,9 @@ import type { LinesResponse } from '../../../server/route.js';
 import { ButtonLink, Empty, PageHeading } from '../../../web/parts.js';
 import { cardOn } from '../../floor-data.js';
 import { PageRefusal } from '../../gates.js';
-import { filePage, type HouseContext, page } from '../../page.js';
+import { filePage, type KnownContext, page } from '../../page.js';
 
-const partIn = ({ deps, query, timeZone }: HouseContext): Promise<PartOfRun> =>
+const partIn = ({ deps, query, timeZone }: KnownContext): Promise<PartOfRun> =>
   partOfRun(deps, today(deps.clock.instant(), timeZone), query('after'), query('to'));
 
 /** The cards that are printed today, in parts. */
@@ -56,7 +56,7 @@ export const runPage = page({
 });
 
 const pdf = (
-  { deps }: HouseContext,
+  { deps }: KnownContext,
   name: string,
   found: readonly (Printable | LeftOut)[],
   how?: { readonly withoutFront: boolean },

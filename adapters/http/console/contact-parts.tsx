@@ -1,9 +1,45 @@
+import type { ContactImport } from '../../../application/contacts/imports.js';
+import { listContacts } from '../../../application/contacts/list-contacts.js';
 import type { ContactDetails } from '../../../domain/contact.js';
 import { states } from '../../../domain/recipient.js';
+import { contacts, type ContactDocument } from '../../../projections/contacts.js';
 import { readContact } from '../api/contact-fields.js';
 import { detailsBody } from '../api/contacts.js';
 import { Choice, Field } from '../web/form.js';
-import type { Sent } from './page.js';
+import { Badge, type Tone } from '../web/parts.js';
+import type { OrgContext, Sent } from './page.js';
+
+const maxFound = 5;
+
+/** The contacts with this e-mail address or external id. */
+export const contactsLike = async (
+  { deps, org }: OrgContext,
+  text: string,
+): Promise<readonly ContactDocument[]> => {
+  if (text === '') return [];
+  const find = (email: string | null, externalId: string | null) =>
+    listContacts(deps.readModels, org, { email, externalId, startingAfter: null, limit: maxFound });
+  const both = (await Promise.all([find(text, null), find(null, text)])).flat();
+  return [...new Map(both.map((contact) => [contact.id, contact])).values()];
+};
+
+/** A contact of the organization; null for any other id. */
+export const contactOf = async ({ deps, org }: OrgContext, id: string): Promise<ContactDocument | null> => {
+  if (!/^[0-9a-f-]{36}$/.test(id)) return null;
+  const document = (await deps.readModels.get(contacts, id))?.document ?? null;
+  return document === null || contacts.org(document) !== org ? null : document;
+};
+
+const importTones: Readonly<Record<ContactImport['status'], Tone>> = {
+  running: 'busy',
+  done: 'good',
+  stopped: 'idle',
+  failed: 'bad',
+};
+
+export const ImportState = ({ status }: Pick<ContactImport, 'status'>) => (
+  <Badge tone={importTones[status]}>{status}</Badge>
+);
 
 const names = [
   'first_name',
