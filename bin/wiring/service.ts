@@ -1,8 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { existsSync } from 'node:fs';
 import type { Logger } from 'pino';
-import { paths } from '../../adapters/http/web/paths.js';
-import { pageUrl, placeOf } from '../../adapters/http/web/url.js';
+import { pageUrl, paths, placeOf } from '../../adapters/http/web/paths.js';
 import { collectionFront } from '../../adapters/artwork/collection.js';
 import { PrintingThread } from '../../adapters/print/printing-thread.js';
 import { PictureProcess } from '../../adapters/artwork/picture-maker.js';

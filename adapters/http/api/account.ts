@@ -14,7 +14,7 @@ import { pageCursor, pageLimit } from '../schema/fields.js';
 import { examples, objectKind, organizationId, shownNumber, shownText } from '../schema/shown.js';
 import { instant, listOf, pageOf, timestamp, wholeList } from './responses.js';
 import { route, type Route } from '../server/route.js';
-import { pathOfPicture } from '../web/pictures.js';
+import { pathOfPicture } from '../web/paths.js';
 
 const account = z
   .object({

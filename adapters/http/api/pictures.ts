@@ -7,7 +7,7 @@ import type { Milliseconds } from '../../../domain/ids.js';
 import { text } from '../schema/fields.js';
 import { isKnown } from '../server/documents.js';
 import { route, type Route } from '../server/route.js';
-import { pictureFiles, picturePath } from '../web/pictures.js';
+import { pictureFiles, picturePath } from '../web/paths.js';
 
 const noPicture = (): DomainError => new DomainError('not_found', 'There is no such picture.');
 

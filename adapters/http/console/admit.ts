@@ -3,7 +3,7 @@ import { DomainError, NamedError, type ErrorCode } from '../../../domain/errors.
 import { isUuid, OrganizationId, type Brand, type Uuid } from '../../../domain/ids.js';
 import { house } from '../../../domain/members.js';
 import { may, type Permission, type Role } from '../../../domain/permissions.js';
-import type { Url } from '../web/url.js';
+import type { Url } from '../web/paths.js';
 import type { SignedIn, Visitor, VisitorDeps } from './visitor.js';
 
 /** An organization to which the visitor was admitted: only `admit` makes one. */

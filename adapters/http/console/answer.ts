@@ -9,12 +9,19 @@ import type { ShownRefusal } from '../web/form.js';
 import { contextOf, type PageRequest } from './context.js';
 import { assertMay, requireSignedIn, roleAt, staffRoleOf, type AdmittedOrg } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
-import { drawn, placeIn, redirect, shownAfterForm, waiting, withPageHeaders } from './rendered.js';
-import { errorPage } from './error-page.js';
+import { drawn, errorPage, placeIn, redirect, shownAfterForm, waiting, withPageHeaders } from './rendered.js';
 import type { Here } from './frame.js';
-import { assertHost, assertSafeWay, assertSameOrigin, downloadsAtOnce, PageRefusal } from './gates.js';
+import {
+  assertHost,
+  assertSafeWay,
+  assertSameOrigin,
+  countForm,
+  downloadsAtOnce,
+  PageRefusal,
+  runOnce,
+  sentBy,
+} from './gates.js';
 import type { Context, KnownContext, OrgContext, Outcome, Page, Sent } from './page.js';
-import { countForm, runOnce, sentBy } from './run-once.js';
 import { actorOf, visitorOf } from './visitor.js';
 
 interface Inside {

@@ -1,9 +1,11 @@
 import type { Happening } from '../../../application/cards/card-record.js';
-import { steps, type CardStatus, type StepName } from '../../../domain/card.js';
+import { type CardStatus, type StepName, steps } from '../../../domain/card.js';
 import type { Instant } from '../../../domain/ids.js';
 import type { CardDocument } from '../../../projections/cards.js';
-import { Badge, type Tone } from '../web/parts.js';
-import { Time } from '../web/time.js';
+import { Badge, Time, type Tone } from '../web/parts.js';
+import type { ComponentChildren } from 'preact';
+import type { ErrorCode } from '../../../domain/errors.js';
+import { useVisit } from '../web/visit.js';
 
 /** Takes the place of missing personal data: it counts as erased only after an erasure. */
 export const gone = (erasedAt: Instant | null | undefined): 'erased' | 'unreadable' =>
@@ -101,3 +103,20 @@ export const lineOf = ({ event }: Happening): string => {
       return 'Still held: the release was interrupted, and its credit comes back';
   }
 };
+
+interface CardLinkProps {
+  readonly code: string;
+  /** The code, if they are left out. */
+  readonly children?: ComponentChildren;
+}
+
+export const CardLink = ({ code, children = code }: CardLinkProps) => (
+  <a href={useVisit().url('card', { code })}>{children}</a>
+);
+
+/** An error code, with the way to its page of the documentation. */
+export const ErrorCodeLink = ({ code }: { readonly code: ErrorCode }) => (
+  <a href={useVisit().url('/docs/errors/:code', { code })}>
+    <code>{code}</code>
+  </a>
+);

@@ -41,31 +41,25 @@ export const ImportState = ({ status }: Pick<ContactImport, 'status'>) => (
   <Badge tone={importTones[status]}>{status}</Badge>
 );
 
-const names = [
-  'first_name',
-  'last_name',
-  'company',
-  'job_title',
-  'email',
-  'phone',
-  'birthday',
-  'work_anniversary',
-] as const;
+/** The fields of the form, by its lines. */
+const lines = [
+  ['first_name', 'last_name'],
+  ['company', 'job_title'],
+  ['email', 'phone'],
+  ['address.line1'],
+  ['address.line2'],
+  ['address.city', 'address.state', 'address.zip'],
+  ['birthday', 'work_anniversary'],
+];
+
 const parts = ['line1', 'line2', 'city', 'state', 'zip'] as const;
 
 /** The record that the form holds. Throws the refusal of the first wrong field. */
 export const contactFrom = (sent: Sent): ContactDetails =>
   readContact({
-    external_id: sent('external_id'),
-    ...Object.fromEntries(names.map((name) => [name, sent(name)])),
+    ...Object.fromEntries(['external_id', ...lines.flat()].map((name) => [name, sent(name)])),
     address: Object.fromEntries(parts.map((part) => [part, sent(`address.${part}`)])),
   });
-
-const textsOf = (details: ContactDetails | null): Readonly<Record<string, string | null>> => {
-  if (details === null) return {};
-  const { address, ...texts } = detailsBody(details);
-  return { ...texts, ...Object.fromEntries(parts.map((part) => [`address.${part}`, address[part]])) };
-};
 
 export const contactLabels: Readonly<Record<string, string>> = {
   external_id: 'External id',
@@ -89,36 +83,26 @@ export const contactLabels: Readonly<Record<string, string>> = {
 /** The states of an address, and none. */
 export const stateOptions = ['', ...[...states].sort()].map((value) => ({ value, name: value }));
 
+const hints: Readonly<Record<string, string>> = { birthday: 'MM-DD', work_anniversary: 'YYYY-MM-DD' };
+
 /** Every field of a contact, with the stored details if it isn't new: an empty one is cleared. */
 export const ContactFields = ({ details }: { readonly details: ContactDetails | null }) => {
-  const known = textsOf(details);
-  const at = (name: string) => ({ name, label: contactLabels[name] ?? name, value: known[name] ?? '' });
-  const optional = (name: string) => <Field {...at(name)} required={false} />;
+  const { address, ...texts } = detailsBody(details);
+  const ofAddress = parts.map((part) => [`address.${part}`, address[part]] as const);
+  const known: Readonly<Record<string, string | null>> = { ...texts, ...Object.fromEntries(ofAddress) };
+  const fieldOf = (name: string) => {
+    const about = { name, label: contactLabels[name] ?? name, value: known[name] ?? '' };
+    return name === 'address.state' ? (
+      <Choice {...about} options={stateOptions} />
+    ) : (
+      <Field {...about} hint={hints[name]} required={name === 'first_name'} />
+    );
+  };
   return (
     <>
-      <div class="beside">
-        <Field {...at('first_name')} />
-        {optional('last_name')}
-      </div>
-      <div class="beside">
-        {optional('company')}
-        {optional('job_title')}
-      </div>
-      <div class="beside">
-        {optional('email')}
-        {optional('phone')}
-      </div>
-      {optional('address.line1')}
-      {optional('address.line2')}
-      <div class="beside">
-        {optional('address.city')}
-        <Choice {...at('address.state')} options={stateOptions} />
-        {optional('address.zip')}
-      </div>
-      <div class="beside">
-        <Field {...at('birthday')} hint="MM-DD" required={false} />
-        <Field {...at('work_anniversary')} hint="YYYY-MM-DD" required={false} />
-      </div>
+      {lines.map((names) =>
+        names.length === 1 ? names.map(fieldOf) : <div class="beside">{names.map(fieldOf)}</div>,
+      )}
     </>
   );
 };

@@ -4,13 +4,12 @@ import type { OrganizationId, Uuid } from '../../../domain/ids.js';
 import { may } from '../../../domain/permissions.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
 import { Form } from '../web/form.js';
-import { Badge, Table, type Column, type Tone } from '../web/parts.js';
+import { Badge, type Column, Table, Time, type Tone } from '../web/parts.js';
 import { block } from '../web/prose.js';
-import { Time } from '../web/time.js';
-import type { Url } from '../web/url.js';
+import type { Url } from '../web/paths.js';
 import { useVisit } from '../web/visit.js';
 import type { Admitted } from './admit.js';
-import { CardLink } from './links.js';
+import { CardLink } from './card-words.js';
 
 const words: Readonly<Record<DeliveryStatus, { readonly word: string; readonly tone: Tone }>> = {
   pending: { word: 'Waiting', tone: 'busy' },

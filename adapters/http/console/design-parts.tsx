@@ -1,9 +1,7 @@
 import { may } from '../../../domain/permissions.js';
 import type { OrganizationDocument } from '../../../projections/organizations.js';
-import { Cover } from '../web/cover.js';
+import { Cover, Older, Panel, Time } from '../web/parts.js';
 import { Form } from '../web/form.js';
-import { Older, Panel } from '../web/parts.js';
-import { Time } from '../web/time.js';
 import type { OrgContext } from './page.js';
 import { partAfter } from './paging.js';
 

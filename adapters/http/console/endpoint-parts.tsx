@@ -3,12 +3,10 @@ import type { ListedEndpoint } from '../../../application/webhooks/webhooks.js';
 import type { Instant, Uuid } from '../../../domain/ids.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
-import { fileOf } from '../web/files.js';
+import { block, fileOf, type Html } from '../web/prose.js';
 import { Checks, Form } from '../web/form.js';
-import { ActionLink, Badge, ButtonLink, PageHeading, Panel } from '../web/parts.js';
-import { block, type Html } from '../web/prose.js';
-import type { Url } from '../web/url.js';
-import { Time } from '../web/time.js';
+import { ActionLink, Badge, ButtonLink, PageHeading, Panel, Time } from '../web/parts.js';
+import type { Url } from '../web/paths.js';
 import { ResponseBody } from './delivery-parts.js';
 import type { Sent } from './page.js';
 

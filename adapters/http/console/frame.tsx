@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { OrganizationId } from '../../../domain/ids.js';
 import { house } from '../../../domain/members.js';
 import { may, type Permission, type Role } from '../../../domain/permissions.js';
-import { Brand } from '../web/brand.js';
+import { Brand } from '../web/document.js';
 import type { Context } from './page.js';
 import { paths, type PageName } from '../web/paths.js';
 

@@ -3,8 +3,7 @@ import { bleed, card, count, fits, master, printFault, type Fit } from '../../..
 import { DomainError } from '../../../domain/errors.js';
 import type { OrganizationId } from '../../../domain/ids.js';
 import { FileField, Form, Group } from '../web/form.js';
-import { pathOfPicture } from '../web/pictures.js';
-import type { Url } from '../web/url.js';
+import { pathOfPicture, type Url } from '../web/paths.js';
 import { useVisit } from '../web/visit.js';
 import type { Upload } from '../server/upload.js';
 import { existing } from './admit.js';

@@ -4,13 +4,11 @@ import { may } from '../../../domain/permissions.js';
 import { isActive } from '../../../domain/webhook-endpoints.js';
 import type { OrganizationDocument } from '../../../projections/organizations.js';
 import { Form } from '../web/form.js';
-import { Badge, ButtonLink, Panel } from '../web/parts.js';
-import { Time } from '../web/time.js';
-import { reasonInWords } from './card-words.js';
-import { addressee, SmallFront } from './cards-table.js';
+import { Badge, ButtonLink, Panel, Time } from '../web/parts.js';
+import { CardLink, reasonInWords } from './card-words.js';
+import { addressee, SmallFront } from './card-parts.js';
 import { EndpointState } from './endpoint-parts.js';
 import type { OrgContext } from './page.js';
-import { CardLink } from './links.js';
 
 /** How many held cards and endpoints are listed; the others are a click away. */
 const maxListed = 5;

@@ -3,14 +3,13 @@ import type { Command } from '../../../domain/events.js';
 import type { Linked } from '../web/document.js';
 import type { Html } from '../web/prose.js';
 import type { ShownRefusal } from '../web/form.js';
-import type { Texts, Url } from '../web/url.js';
+import { type PageName, type Path, paths, type Texts, type Url } from '../web/paths.js';
 import type { Visit } from '../web/visit.js';
 import type { LinesResponse } from '../server/route.js';
 import type { FileLimit, Upload } from '../server/upload.js';
 import type { Admitted, AdmittedOrg, Need } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
 import type { NoticeName } from './notice.js';
-import { paths, type PageName, type Path } from '../web/paths.js';
 import type { SignedIn, Visitor } from './visitor.js';
 
 /** A request for a page, admitted. */

@@ -1,5 +1,5 @@
 import type { Page } from '../../../application/ports/read-models.js';
-import type { Texts, Url } from '../web/url.js';
+import type { Texts, Url } from '../web/paths.js';
 import type { Context } from './page.js';
 
 const usualSize = 50;

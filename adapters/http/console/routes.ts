@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { pathParameters, type Route, route } from '../server/route.js';
 import type { PageRequest } from './context.js';
 import type { ConsoleDeps } from './deps.js';
-import { paths } from '../web/paths.js';
-import { pageUrl, placeOf } from '../web/url.js';
+import { pageUrl, paths, placeOf } from '../web/paths.js';
 
 /** Redirects the root path to the console, or to the documentation if there is no console. */
 const startRoute = ({ baseUrl }: { readonly baseUrl: () => string }, path: string): readonly Route[] => [

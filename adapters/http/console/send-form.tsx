@@ -1,8 +1,7 @@
 import type { SendPreview } from '../../../application/cards/preview.js';
 import { maxMessageLength } from '../../../domain/message.js';
-import { Cover } from '../web/cover.js';
+import { ButtonLink, Cover, PageHeading, Panel } from '../web/parts.js';
 import { Choice, Field, Form, Group, TextArea, Search } from '../web/form.js';
-import { ButtonLink, PageHeading, Panel } from '../web/parts.js';
 import { stateOptions } from './contact-parts.js';
 import type { OrgContext } from './page.js';
 import type { Draft, SendData } from './send-draft.js';

@@ -3,12 +3,10 @@ import { layOut, roomAt } from '../../../domain/letter-layout.js';
 import { addressLines } from '../../../domain/recipient.js';
 import { maxMessageLength } from '../../../domain/message.js';
 import { countCharacters } from '../../../domain/text.js';
-import type { CoverProps } from '../web/cover.js';
-import { RefusalText } from '../web/labels.js';
+import { Badge, type CoverProps, Day } from '../web/parts.js';
+import { RefusalText } from '../web/form.js';
 import { Envelope, Letter, Sheet } from '../web/letter.js';
-import { Badge } from '../web/parts.js';
-import { Day } from '../web/time.js';
-import { Piece } from './card-piece.js';
+import { Piece } from './card-parts.js';
 import { reasonInWords } from './card-words.js';
 
 /** The preview's result, in a line. */

@@ -5,9 +5,8 @@ import type { WriteDeps } from '../../../application/writing/execute.js';
 import { cardOf, kinds } from '../api/credit-movements.js';
 import { csvOf, csvRows } from '../server/csv.js';
 import { timestamp } from '../api/responses.js';
-import { Table } from '../web/parts.js';
-import { CardLink } from './links.js';
-import { Time } from '../web/time.js';
+import { Table, Time } from '../web/parts.js';
+import { CardLink } from './card-words.js';
 
 const words = { purchase: 'Added', withdrawal: 'Withdrawn', spend: 'Spent', return: 'Returned' } as const;
 

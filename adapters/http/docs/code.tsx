@@ -1,5 +1,4 @@
-import { fileOf } from '../web/files.js';
-import type { Html } from '../web/prose.js';
+import { fileOf, type Html } from '../web/prose.js';
 import { highlighted, type Language } from './highlight.js';
 
 interface SampleProps {

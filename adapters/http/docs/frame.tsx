@@ -1,4 +1,4 @@
-import { Brand } from '../web/brand.js';
+import { Brand } from '../web/document.js';
 import type { Html } from '../web/prose.js';
 import { orderOf } from './groups.js';
 import { Section, type Context, type DocsPage } from './page.js';

@@ -2,7 +2,7 @@ import type { Route, TextResponse } from '../server/route.js';
 import { jsonType } from '../server/respond.js';
 import { sharedDocument, type SharedDocument } from '../server/documents.js';
 import { documentOf, pageHeaders } from '../web/document.js';
-import { placeOf } from '../web/url.js';
+import { placeOf } from '../web/paths.js';
 import { framed } from './frame.js';
 import { markdownOf } from './markdown.js';
 import { orderOf } from './groups.js';

@@ -16,7 +16,7 @@ import { Instant, Uuid } from '../../../domain/ids.js';
 import type { Member } from '../../../domain/members.js';
 import { memberRoles, staffRoles } from '../../../domain/permissions.js';
 import { readLine } from '../../../domain/text.js';
-import { paths } from '../web/paths.js';
+import { pageUrl, paths, placeOf } from '../web/paths.js';
 import { text } from '../schema/fields.js';
 import { alwaysTrue, idOf, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
@@ -24,7 +24,6 @@ import { asOfBody, asOfField, atQuery, momentFrom } from '../api/as-of.js';
 import { byOperator, rootAccess, operatorRoute } from './route.js';
 import { instant, listOf, timestamp, wholeList } from '../api/responses.js';
 import type { Route } from '../server/route.js';
-import { pageUrl, placeOf } from '../web/url.js';
 
 export interface PeopleRouteDeps extends PeopleDeps {
   readonly baseUrl: () => string;

@@ -1,9 +1,32 @@
-import { createContext, type ComponentChildren, type ComponentProps } from 'preact';
+import { type ComponentChildren, type ComponentProps, createContext } from 'preact';
 import { useContext } from 'preact/hooks';
-import { Labels, RefusalText } from './labels.js';
 import type { Html } from './prose.js';
-import type { Url } from './url.js';
+import type { Url } from './paths.js';
 import { useVisit } from './visit.js';
+import { render } from 'preact-render-to-string';
+
+/** The labels of the fields of a page, by their names: each field adds its own. */
+export const Labels = createContext<Map<string, string> | null>(null);
+
+/**
+ * Wraps a page with refusals of its fields. Refusals name them as programs do, so the page is drawn once
+ * before, and `RefusalText` knows the labels.
+ */
+export const WithLabels = ({ children }: { readonly children: ComponentChildren }) => {
+  const page = <Labels.Provider value={new Map()}>{children}</Labels.Provider>;
+  render(page);
+  return page;
+};
+
+/** The text of a refusal, with fields called by their labels: `` `zip` `` becomes “ZIP”. */
+export const RefusalText = ({ message }: { readonly message: string }) => {
+  const labels = useContext(Labels);
+  const labelled = (code: string, name: string): string => {
+    const label = labels?.get(name);
+    return label === undefined ? code : `“${label}”`;
+  };
+  return <>{message.replaceAll(/`([^`]+)`/g, labelled)}</>;
+};
 
 /** A form that was refused, and is shown again. */
 export interface ShownRefusal {

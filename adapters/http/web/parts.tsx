@@ -1,8 +1,11 @@
-import { createContext, type ComponentChildren } from 'preact';
+import { type ComponentChildren, createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import { Refusal } from './form.js';
 import { block, type Html } from './prose.js';
-import type { Url } from './url.js';
+import { pathOfPicture, type Url } from './paths.js';
+import type { Milliseconds } from '../../../domain/ids.js';
+import { useVisit } from './visit.js';
+import type { Front } from '../../../domain/artwork.js';
 
 /** The colour of a state, in addition to its words. */
 export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'idle';
@@ -188,3 +191,97 @@ export const Secret = ({ text }: { readonly text: string }) => (
     <code tabIndex={0}>{text}</code>
   </div>
 );
+
+/**
+ * By time zone: to make one takes a hundred times as long as to use it, and a page of a list shows a hundred.
+ */
+const formatters = new Map<string, Intl.DateTimeFormat>();
+
+const formatterFor = (zone: string): Intl.DateTimeFormat => {
+  const known = formatters.get(zone);
+  if (known !== undefined) return known;
+  const made = new Intl.DateTimeFormat('en-US', {
+    timeZone: zone,
+    year: 'numeric',
+    month: 'short',
+    day: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+    timeZoneName: 'short',
+  });
+  formatters.set(zone, made);
+  return made;
+};
+
+interface TimeProps {
+  readonly at: string | Milliseconds | null;
+  /** The words before it; without a time, they are left out, too. */
+  readonly before?: string;
+}
+
+/** A time in the time zone of the service, with its name, and its year unless that is the present one. */
+export const Time = ({ at, before }: TimeProps) => {
+  const { timeZone, year } = useVisit();
+  if (at === null) return null;
+  const time = new Date(at);
+  return (
+    <>
+      {before}
+      <time dateTime={typeof at === 'string' ? at : time.toISOString()}>
+        {formatterFor(timeZone).format(time).replace(`, ${year},`, ',')}
+      </time>
+    </>
+  );
+};
+
+const days = new Intl.DateTimeFormat('en-US', { month: 'short', day: 'numeric', timeZone: 'UTC' });
+
+/** A calendar day in words, without its year. */
+export const dayName = (day: string): string => days.format(new Date(day));
+
+/** A calendar day, with its year unless that is the present one. */
+export const Day = ({ day }: { readonly day: string }) => {
+  const year = day.slice(0, 4);
+  return <time dateTime={day}>{`${dayName(day)}${year === useVisit().year ? '' : `, ${year}`}`}</time>;
+};
+
+export interface CoverProps {
+  readonly title: string;
+  readonly artwork: Front | null;
+  readonly size?: 'thumbnail' | 'preview';
+  /** The title stands in the same label. */
+  readonly isNamed?: boolean;
+  readonly isErased?: boolean;
+}
+
+/** The front of a card; its title on blank paper, in place of a picture. */
+export const Cover = ({
+  title,
+  artwork,
+  size = 'thumbnail',
+  isNamed = false,
+  isErased = false,
+}: CoverProps) => {
+  const { url } = useVisit();
+  if (artwork === null) {
+    const none = isErased ? 'Picture erased' : 'No picture yet';
+    const label = { role: 'img', 'aria-label': `${title}: ${none.toLowerCase()}` } as const;
+    return (
+      <span class="cover blank" {...(isNamed ? { 'aria-hidden': true } : label)}>
+        <span class="elegant">{title}</span>
+        <small>{none}</small>
+      </span>
+    );
+  }
+  return (
+    <img
+      class="cover"
+      src={url(pathOfPicture(artwork, size))}
+      alt={isNamed ? '' : `${title}: its picture`}
+      width="240"
+      height="336"
+      loading="lazy"
+    />
+  );
+};

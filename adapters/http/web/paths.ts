@@ -1,3 +1,7 @@
+import type { PictureSize } from '../../../application/ports/artwork.js';
+import type { Front } from '../../../domain/artwork.js';
+import type { Brand } from '../../../domain/ids.js';
+
 /**
  * The addresses of the pages, so that links and the table can't differ. The order matters where a parameter
  * could match a word: words come first.
@@ -63,3 +67,42 @@ const shapes = Object.values(paths).map((path) => new RegExp(`^${path.replaceAll
 
 /** Whether it is the path of a page, below the path of the base URL. */
 export const isAPage = (path: string): path is Path => shapes.some((shape) => shape.test(path));
+
+export const picturePath = '/pictures/:digest/:file';
+
+export const pictureFiles: readonly (readonly [file: string, size: PictureSize, type: string])[] = [
+  ['front.jpg', 'master', 'image/jpeg'],
+  ['preview.webp', 'preview', 'image/webp'],
+  ['thumbnail.webp', 'thumbnail', 'image/webp'],
+];
+
+/** The place of a picture of a front, below the base URL. Only those who have seen the front can guess it. */
+export const pathOfPicture = ({ digest }: Pick<Front, 'digest'>, wanted: PictureSize): Path =>
+  `/pictures/${digest}/${pictureFiles.find(([, size]) => size === wanted)?.[0] ?? ''}`;
+
+/** An address that a page may link to: one of this service, or https. */
+export type Url = Brand<string, 'Url'>;
+
+export type Texts = Readonly<Record<string, string>>;
+
+/**
+ * Makes the addresses of the service's own pages. `prefix`: the path under which clients see it, mostly ''.
+ * Throws if a parameter of the path is missing: the link would lead nowhere.
+ */
+export const pageUrl = (prefix: string, path: string, params: Texts = {}, query: Texts = {}): Url => {
+  const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => {
+    const value = params[name];
+    if (value === undefined) throw new Error(`${path} lacks ${name}`);
+    return encodeURIComponent(value);
+  });
+  const search = new URLSearchParams(query).toString();
+  return `${prefix}${filled}${search === '' ? '' : `?${search}`}` as Url;
+};
+
+/**
+ * Where clients see the service: its origin, and the path before its own paths, without a slash at the end.
+ */
+export const placeOf = (baseUrl: string): { readonly origin: string; readonly prefix: string } => {
+  const { origin, pathname } = new URL(baseUrl);
+  return { origin, prefix: pathname.replace(/\/+$/, '') };
+};

@@ -1,7 +1,6 @@
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
-import type { PageName, Path } from './paths.js';
-import type { Texts, Url } from './url.js';
+import type { PageName, Path, Texts, Url } from './paths.js';
 
 /** The request for a page, as far as every part of the page knows it. */
 export interface Visit {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { h } from 'preact';
 import { render } from 'preact-render-to-string';
 import { DeliveriesTable } from '../../../adapters/http/console/delivery-parts.js';
-import type { Url } from '../../../adapters/http/web/url.js';
+import type { Url } from '../../../adapters/http/web/paths.js';
 import { WithVisit } from '../../../adapters/http/web/visit.js';
 import { attemptsKept, type Delivery, type DeliveryId } from '../../../application/ports/delivery-log.js';
 import { OrganizationId, Uuid } from '../../../domain/ids.js';

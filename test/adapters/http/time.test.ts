@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { h } from 'preact';
 import { render } from 'preact-render-to-string';
 import type { Html } from '../../../adapters/http/web/prose.js';
-import { Day, Time } from '../../../adapters/http/web/time.js';
-import type { Url } from '../../../adapters/http/web/url.js';
+import { Day, Time } from '../../../adapters/http/web/parts.js';
+import type { Url } from '../../../adapters/http/web/paths.js';
 import { WithVisit } from '../../../adapters/http/web/visit.js';
 
 describe('a date on a page', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { pageUrl } from '../../../adapters/http/web/url.js';
+import { pageUrl } from '../../../adapters/http/web/paths.js';
 
 describe('the address of a page', () => {
   it('holds what it is given, encoded, and is not made without a part of its path', () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { startTestService, type RunningService } from '../../support/http/service.js';
 import { settableClock } from '../../support/http/http.js';
-import { judgedPerMinute } from '../../../adapters/http/console/good-password.js';
+import { judgedPerMinute } from '../../../adapters/http/console/signing-in.js';
 import { memberOf, password, Visitor } from '../../support/http/visitor.js';
 
 const guessable = 'p@$$w0rd'.repeat(32);

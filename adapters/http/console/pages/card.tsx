@@ -4,11 +4,10 @@ import { findDesign } from '../../../../application/organizations/read-accounts.
 import { codeFrom } from '../../../../application/cards/read-cards.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form } from '../../web/form.js';
-import { Danger, Facts, PageHeading, Panel } from '../../web/parts.js';
-import { Day, Time } from '../../web/time.js';
+import { Danger, Day, Facts, PageHeading, Panel, Time } from '../../web/parts.js';
 import { actorNames } from '../actor-name.js';
 import { assertMay, orNothing, roleAt } from '../admit.js';
-import { SentPiece } from '../card-piece.js';
+import { SentPiece } from '../card-parts.js';
 import { gone, lineOf, reasonInWords, Status, Steps } from '../card-words.js';
 import { CardDeliveries, deliveriesOf } from '../delivery-parts.js';
 import { go, type KnownContext, page } from '../page.js';

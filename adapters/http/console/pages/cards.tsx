@@ -6,7 +6,7 @@ import { parseCardCode } from '../../../../domain/card-code.js';
 import { Search } from '../../web/form.js';
 import { Empty, PageHeading, Older } from '../../web/parts.js';
 import { statuses } from '../card-words.js';
-import { CardsTable } from '../cards-table.js';
+import { CardsTable } from '../card-parts.js';
 import { nullFor, RedirectTo } from '../admit.js';
 import { page } from '../page.js';
 import { filteredBy, partOf } from '../paging.js';

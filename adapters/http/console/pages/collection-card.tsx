@@ -1,6 +1,5 @@
 import { collectionCards } from '../../../../projections/catalogue.js';
-import { Cover } from '../../web/cover.js';
-import { PageHeading, Panel } from '../../web/parts.js';
+import { Cover, PageHeading, Panel } from '../../web/parts.js';
 import { existing, nothingHere } from '../admit.js';
 import { page } from '../page.js';
 

@@ -1,6 +1,5 @@
 import { listCollection } from '../../../../application/organizations/read-accounts.js';
-import { Cover } from '../../web/cover.js';
-import { Empty, PageHeading, Older } from '../../web/parts.js';
+import { Cover, Empty, PageHeading, Older } from '../../web/parts.js';
 import { page } from '../page.js';
 import { partOf } from '../paging.js';
 

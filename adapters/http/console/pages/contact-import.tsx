@@ -7,8 +7,7 @@ import {
 } from '../../../../application/contacts/imports.js';
 import { csvOf, csvRows } from '../../server/csv.js';
 import { Form } from '../../web/form.js';
-import { Facts, PageHeading, Table } from '../../web/parts.js';
-import { Time } from '../../web/time.js';
+import { Facts, PageHeading, Table, Time } from '../../web/parts.js';
 import { existing } from '../admit.js';
 import { contactLabels, ImportState } from '../contact-parts.js';
 import { filePage, go, type OrgContext, page } from '../page.js';

@@ -2,9 +2,8 @@ import { readDelivery, retryDelivery } from '../../../../application/webhooks/we
 import type { Delivery } from '../../../../application/ports/delivery-log.js';
 import { deliveryHeaders } from '../../../../domain/webhook-signing.js';
 import { Form } from '../../web/form.js';
-import { Badge, Empty, Facts, PageHeading, Panel } from '../../web/parts.js';
+import { Badge, Empty, Facts, PageHeading, Panel, Time } from '../../web/parts.js';
 import { block } from '../../web/prose.js';
-import { Time } from '../../web/time.js';
 import {
   canRetry,
   DeliveryStatusBadge,
@@ -14,7 +13,7 @@ import {
   resultOf,
 } from '../delivery-parts.js';
 import { confirmed, page } from '../page.js';
-import { CardLink } from '../links.js';
+import { CardLink } from '../card-words.js';
 
 /** Headers whose values differ with each attempt. */
 const perAttempt: ReadonlySet<string> = new Set([

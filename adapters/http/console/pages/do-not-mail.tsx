@@ -3,8 +3,7 @@ import { listDoNotMail } from '../../../../application/organizations/operator-li
 import { doNotMail } from '../../operator/customers.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, Form } from '../../web/form.js';
-import { Empty, Older, Panel } from '../../web/parts.js';
-import { Time } from '../../web/time.js';
+import { Empty, Older, Panel, Time } from '../../web/parts.js';
 import { gone } from '../card-words.js';
 import { confirmed, page } from '../page.js';
 import { partOf } from '../paging.js';

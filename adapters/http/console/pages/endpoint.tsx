@@ -28,7 +28,7 @@ import {
   VerifyExamples,
 } from '../endpoint-parts.js';
 import { confirmed, go, page, type OrgContext, shownOnce } from '../page.js';
-import type { Url } from '../../web/url.js';
+import type { Url } from '../../web/paths.js';
 import { Since, sinceIn } from '../since.js';
 
 const latest = 5;

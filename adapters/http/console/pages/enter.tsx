@@ -2,7 +2,7 @@ import { demoOwner, findDemoOwner } from '../../../../application/organizations/
 import { findLink, takeLink } from '../../../../application/access/sign-in-links.js';
 import { root } from '../../../../application/access/sessions.js';
 import { Form } from '../../web/form.js';
-import { Time } from '../../web/time.js';
+import { Time } from '../../web/parts.js';
 import { type Context, go, type Outcome, page } from '../page.js';
 import { sessionOf, unknownLink } from '../signing-in.js';
 

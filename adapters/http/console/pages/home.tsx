@@ -3,7 +3,7 @@ import { readAccount, readBalance } from '../../../../application/organizations/
 import { listCards } from '../../../../application/cards/read-cards.js';
 import { listKeys } from '../../../../application/access/read-keys.js';
 import { Empty } from '../../web/parts.js';
-import { CardsTable } from '../cards-table.js';
+import { CardsTable } from '../card-parts.js';
 import { Credits, FirstSteps, LastDays } from '../home-parts.js';
 import { needsAttention, NeedsYou } from '../needs-you.js';
 import { page } from '../page.js';

@@ -3,8 +3,17 @@ import { readHook, removeHook, updateHook } from '../../../../application/hooks/
 import { newHook } from '../../operator/hooks.js';
 import { atField } from '../../schema/read.js';
 import { Form } from '../../web/form.js';
-import { Badge, Danger, Empty, Older, PageHeading, Panel, Table, type Column } from '../../web/parts.js';
-import { Time } from '../../web/time.js';
+import {
+  Badge,
+  type Column,
+  Danger,
+  Empty,
+  Older,
+  PageHeading,
+  Panel,
+  Table,
+  Time,
+} from '../../web/parts.js';
 import {
   draftFrom,
   draftOf,
@@ -15,7 +24,7 @@ import {
   type HookData,
 } from '../hook-data.js';
 import { HookEditor, HookState, PreviewOfHook } from '../hook-parts.js';
-import { CardLink, ErrorCodeLink } from '../links.js';
+import { CardLink, ErrorCodeLink } from '../card-words.js';
 import { confirmed, go, type OrgContext, page } from '../page.js';
 
 const columns: readonly Column<HookCall>[] = [

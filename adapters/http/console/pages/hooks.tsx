@@ -2,15 +2,14 @@ import { listHooks, makeHook, type ListedHook } from '../../../../application/ho
 import { newHook } from '../../operator/hooks.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, Form } from '../../web/form.js';
-import { ActionLink, type Column, Empty, Older, Panel, Secret, Table } from '../../web/parts.js';
-import { Time } from '../../web/time.js';
+import { ActionLink, type Column, Empty, Older, Panel, Secret, Table, Time } from '../../web/parts.js';
 import { HookState } from '../hook-parts.js';
 import { Tabs } from '../tabs.js';
 import { type OrgContext, page, shownOnce } from '../page.js';
 import { partOf } from '../paging.js';
 import { exampleMessage, exampleRecipient } from '../../api/card-fields.js';
 import { block, type Html } from '../../web/prose.js';
-import type { Url } from '../../web/url.js';
+import type { Url } from '../../web/paths.js';
 
 /** The line that sends a card through a hook. */
 const curlOf = (address: string): string =>

@@ -5,11 +5,10 @@ import { contactRows } from '../../api/contact-file.js';
 import { UnreadableFile } from '../../api/csv-rows.js';
 import { maxFileBytes } from '../../server/upload.js';
 import { Field, FileField, Form } from '../../web/form.js';
-import { PageHeading, Panel, Table } from '../../web/parts.js';
-import { Time } from '../../web/time.js';
+import { PageHeading, Panel, Table, Time } from '../../web/parts.js';
 import { ImportState } from '../contact-parts.js';
 import { go, page } from '../page.js';
-import { formIn } from '../run-once.js';
+import { formIn } from '../gates.js';
 
 const badFile = (message: string): DomainError => new DomainError('invalid_body', message, 'file');
 

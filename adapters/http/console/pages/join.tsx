@@ -7,11 +7,10 @@ import { newMember } from '../../operator/people.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, Form, Refusal } from '../../web/form.js';
 import { Panel } from '../../web/parts.js';
-import { goodPassword, NewPassword, WhosePassword } from '../good-password.js';
+import { accountBy, goodPassword, NewPassword, signedIn, unknownLink, WhosePassword } from '../signing-in.js';
 import { roleMeans } from '../members.js';
 import { type Context, go, page } from '../page.js';
-import { formIn } from '../run-once.js';
-import { accountBy, signedIn, unknownLink } from '../signing-in.js';
+import { formIn } from '../gates.js';
 
 const joiner = newMember.pick({ name: true });
 

@@ -2,11 +2,9 @@ import { hashOfNew, setPassword, signOutOthers } from '../../../../application/a
 import { mailboxIdOf } from '../../../../domain/account.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { Field, Form } from '../../web/form.js';
-import { Badge, PageHeading, Panel } from '../../web/parts.js';
-import { Time } from '../../web/time.js';
-import { goodPassword, NewPassword, WhosePassword } from '../good-password.js';
+import { Badge, PageHeading, Panel, Time } from '../../web/parts.js';
+import { accountBy, goodPassword, knownDevice, NewPassword, tell, WhosePassword } from '../signing-in.js';
 import { go, page } from '../page.js';
-import { accountBy, knownDevice, tell } from '../signing-in.js';
 import { sessionCookie } from '../visitor.js';
 
 export const mePage = page({

@@ -4,15 +4,14 @@ import { parseCardCode } from '../../../../domain/card-code.js';
 import type { Actor } from '../../../../domain/events.js';
 import { idOf } from '../../../../domain/ids.js';
 import { Search } from '../../web/form.js';
-import { Badge, Empty, Older, Panel, Table } from '../../web/parts.js';
-import { Time } from '../../web/time.js';
+import { Badge, Empty, Older, Panel, Table, Time } from '../../web/parts.js';
 import { actorNames } from '../actor-name.js';
 import { nullFor } from '../admit.js';
 import { Tabs } from '../tabs.js';
 import { subjectFrom } from '../../server/request-log.js';
 import { page, type OrgContext } from '../page.js';
 import { partOf } from '../paging.js';
-import { CardLink, ErrorCodeLink } from '../links.js';
+import { CardLink, ErrorCodeLink } from '../card-words.js';
 
 /** A request of the organization, or for the operator any; null for others, as for one that is unknown. */
 const found = async ({ deps, org, visitor }: OrgContext, id: string): Promise<ShownRequest | null> => {

@@ -2,9 +2,8 @@ import { findReset, takeReset } from '../../../../application/access/password-re
 import { hashOfNew, setPassword } from '../../../../application/access/people.js';
 import { mailboxIdOf } from '../../../../domain/account.js';
 import { Form, Refusal } from '../../web/form.js';
-import { goodPassword, NewPassword, WhosePassword } from '../good-password.js';
+import { goodPassword, NewPassword, signedIn, unknownLink, WhosePassword } from '../signing-in.js';
 import { type Context, go, page } from '../page.js';
-import { signedIn, unknownLink } from '../signing-in.js';
 
 const over = 'This link is over, or was used already. Ask for a new one.';
 

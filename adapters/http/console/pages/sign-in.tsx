@@ -1,7 +1,6 @@
 import { Field, Form, Refusal } from '../../web/form.js';
 import { type Context, go, page } from '../page.js';
-import { isAPage } from '../../web/paths.js';
-import type { Url } from '../../web/url.js';
+import { isAPage, type Url } from '../../web/paths.js';
 import { accountBy, signedIn } from '../signing-in.js';
 import { canSignIn } from '../visitor.js';
 

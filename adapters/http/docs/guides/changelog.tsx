@@ -1,4 +1,4 @@
-import { fileOf } from '../../web/files.js';
+import { fileOf } from '../../web/prose.js';
 import { part } from '../text.js';
 import type { Guide } from '../page.js';
 

@@ -1,5 +1,4 @@
-import type { Html } from '../../web/prose.js';
-import { fileOf } from '../../web/files.js';
+import { fileOf, type Html } from '../../web/prose.js';
 import { Code } from '../code.js';
 import type { Language } from '../highlight.js';
 import { part } from '../text.js';

@@ -1,4 +1,4 @@
-import { fileOf } from '../../web/files.js';
+import { fileOf } from '../../web/prose.js';
 import { Code } from '../code.js';
 import { grid, part } from '../text.js';
 import { Call } from './call.js';

@@ -13,10 +13,8 @@ import {
 } from '../../../../../domain/card.js';
 import { stepReport, withReason } from '../../../operator/cards.js';
 import { parseValues } from '../../../schema/read.js';
-import { Cover } from '../../../web/cover.js';
+import { ButtonLink, Cover, Danger, Day, Facts, PageHeading } from '../../../web/parts.js';
 import { Field, Form } from '../../../web/form.js';
-import { ButtonLink, Danger, Facts, PageHeading } from '../../../web/parts.js';
-import { Day } from '../../../web/time.js';
 import { nothingHere } from '../../admit.js';
 import { gone, reasonInWords, Status, stepNames, Steps } from '../../card-words.js';
 import { cardOn, nextOf, type Next } from '../../floor-data.js';

@@ -1,7 +1,6 @@
 import { Field } from '../../../web/form.js';
-import { ActionLink, Badge, Empty, PageHeading, Table } from '../../../web/parts.js';
-import { Day } from '../../../web/time.js';
-import { SmallFront } from '../../cards-table.js';
+import { ActionLink, Badge, Day, Empty, PageHeading, Table } from '../../../web/parts.js';
+import { SmallFront } from '../../card-parts.js';
 import { Status, statuses, stepNames } from '../../card-words.js';
 import { codeIn, floorList, nextOf } from '../../floor-data.js';
 import { RedirectTo } from '../../admit.js';

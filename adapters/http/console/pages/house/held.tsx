@@ -3,14 +3,12 @@ import { heldOldestFirst, codeFrom } from '../../../../../application/cards/read
 import { readAccount, readBalance } from '../../../../../application/organizations/read-accounts.js';
 import { release } from '../../../../../domain/card.js';
 import { Form } from '../../../web/form.js';
-import { ActionLink, Danger, Empty, PageHeading } from '../../../web/parts.js';
-import { Time } from '../../../web/time.js';
-import { reasonInWords } from '../../card-words.js';
-import { addressee, SmallFront } from '../../cards-table.js';
+import { ActionLink, Danger, Empty, PageHeading, Time } from '../../../web/parts.js';
+import { CardLink, reasonInWords } from '../../card-words.js';
+import { addressee, SmallFront } from '../../card-parts.js';
 import { ownersOf } from '../../floor-data.js';
 import { confirmed, page, type KnownContext } from '../../page.js';
 import { partAfter } from '../../paging.js';
-import { CardLink } from '../../links.js';
 
 export const heldPage = page({
   path: 'held',
