@@ -103,28 +103,21 @@ export const CardsTable = ({ cards, owner }: Props) => (
   <Table
     label="Cards"
     rows={cards}
-    columns={[
-      {
-        name: 'Card',
-        kind: 'head',
-        cell: (card) => (
-          <>
-            <SmallFront card={card} owner={owner} /> <CardLink code={card.code} />
-          </>
-        ),
-      },
-      { name: 'To', cell: addressee },
-      { name: 'Status', cell: ({ status }) => <Status status={status} /> },
-      {
-        name: 'Arrives',
-        cell: ({ window }) => (
-          <>
-            <Day day={window.earliest} /> – <Day day={window.latest} />
-          </>
-        ),
-      },
-      { name: 'Sent', cell: ({ createdAt }) => <Time at={createdAt} /> },
-      { name: 'Reference', cell: ({ reference }) => reference },
-    ]}
+    columns={{
+      Card: (card) => (
+        <>
+          <SmallFront card={card} owner={owner} /> <CardLink code={card.code} />
+        </>
+      ),
+      To: addressee,
+      Status: ({ status }) => <Status status={status} />,
+      Arrives: ({ window }) => (
+        <>
+          <Day day={window.earliest} /> – <Day day={window.latest} />
+        </>
+      ),
+      Sent: ({ createdAt }) => <Time at={createdAt} />,
+      Reference: ({ reference }) => reference,
+    }}
   />
 );

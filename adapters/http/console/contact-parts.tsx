@@ -95,7 +95,7 @@ export const ContactFields = ({ details }: { readonly details: ContactDetails | 
     return name === 'address.state' ? (
       <Choice {...about} options={stateOptions} />
     ) : (
-      <Field {...about} hint={hints[name]} required={name === 'first_name'} />
+      <Field {...about} hint={hints[name]} optional={name !== 'first_name'} />
     );
   };
   return (

@@ -1,27 +1,25 @@
 import type { Delivery, DeliveryAttempt, DeliveryStatus } from '../../../application/ports/delivery-log.js';
-import { listDeliveries, listEndpoints, type WebhookDeps } from '../../../application/webhooks/webhooks.js';
+import { listEndpoints, type WebhookDeps } from '../../../application/webhooks/webhooks.js';
 import type { OrganizationId, Uuid } from '../../../domain/ids.js';
-import { may } from '../../../domain/permissions.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
 import { Form } from '../web/form.js';
-import { Badge, type Column, Table, Time, type Tone } from '../web/parts.js';
+import { Badge, type Columns, Table, Time, type Tone } from '../web/parts.js';
 import { block } from '../web/prose.js';
 import type { Url } from '../web/paths.js';
 import { useVisit } from '../web/visit.js';
-import type { Admitted } from './admit.js';
 import { CardLink } from './card-words.js';
 
-const words: Readonly<Record<DeliveryStatus, { readonly word: string; readonly tone: Tone }>> = {
+export const deliveryStates: Readonly<
+  Record<DeliveryStatus, { readonly word: string; readonly tone: Tone }>
+> = {
   pending: { word: 'Waiting', tone: 'busy' },
   delivered: { word: 'Delivered', tone: 'good' },
   exhausted: { word: 'Dead letter', tone: 'bad' },
   dropped: { word: 'Dropped', tone: 'idle' },
 };
 
-export const deliveryWord = (status: DeliveryStatus): string => words[status].word;
-
 export const DeliveryStatusBadge = ({ status }: Pick<Delivery, 'status'>) => (
-  <Badge tone={words[status].tone}>{words[status].word}</Badge>
+  <Badge tone={deliveryStates[status].tone}>{deliveryStates[status].word}</Badge>
 );
 
 /** The result of an attempt, in a word or two. */
@@ -70,72 +68,26 @@ interface TableProps {
 /** Deliveries, each with the way to send it again. */
 export const DeliveriesTable = ({ deliveries, endpoints, org, mayRetry, to, leave }: TableProps) => {
   const { url } = useVisit();
-  const columns: readonly Column<Delivery>[] = [
-    {
-      name: 'Event',
-      kind: 'head',
-      cell: ({ id, type }) => <a href={url('delivery', { org, delivery: id })}>{type}</a>,
-    },
-    { name: 'To', cell: ({ endpoint }) => endpointName(endpoints.get(endpoint)) },
-    { name: 'Card', cell: ({ card }) => <CardLink code={card} /> },
-    { name: 'Status', cell: ({ status }) => <DeliveryStatusBadge status={status} /> },
-    { name: 'Attempts', cell: triesOf },
-    { name: 'At', cell: ({ occurredAt }) => <Time at={occurredAt} /> },
-  ];
-  const again: Column<Delivery> = {
-    name: 'Again',
-    cell: (row) =>
-      mayRetry && canRetry(row, endpoints) ? (
-        <Form
-          action="retry"
-          to={to?.(row)}
-          fields={{ delivery: row.id }}
-          kind="second"
-          button={
-            <>
-              Retry<span class="hidden"> {`${row.type} of ${row.card}`}</span>
-            </>
-          }
-        />
-      ) : null,
-  };
-  return (
-    <Table
-      label="Deliveries"
-      rows={deliveries}
-      columns={[...columns.filter(({ name }) => name !== leave), ...(mayRetry ? [again] : [])]}
-    />
-  );
-};
-
-/** A card has at most a few events, and an organization a few endpoints. */
-const maxListed = 50;
-
-type Told = Pick<TableProps, 'deliveries' | 'endpoints'>;
-
-export const deliveriesOf = async (
-  webhooks: WebhookDeps,
-  org: OrganizationId,
-  card: string,
-): Promise<Told> => {
-  const filter = { endpoint: null, status: null, type: null, card };
-  const deliveries = await listDeliveries(webhooks, org, filter, { startingAfter: null, limit: maxListed });
-  return { deliveries, endpoints: deliveries.length === 0 ? new Map() : await endpointsOf(webhooks, org) };
-};
-
-/** The same as a part of the card's page, with the way to tell it again. */
-export const CardDeliveries = ({ org, role, ...told }: Told & Admitted) => {
-  const { url } = useVisit();
-  return told.deliveries.length === 0 ? null : (
-    <div id="told" data-refresh>
-      <h2>Deliveries</h2>
-      <DeliveriesTable
-        {...told}
-        org={org}
-        leave="Card"
-        mayRetry={may(role, 'webhooks.manage')}
-        to={({ id }) => url('delivery', { org, delivery: id })}
+  const again = (row: Delivery) =>
+    canRetry(row, endpoints) ? (
+      <Form
+        action="retry"
+        to={to?.(row)}
+        fields={{ delivery: row.id }}
+        kind="second"
+        label={`Retry ${row.type} of ${row.card}`}
+        button="Retry"
       />
-    </div>
-  );
+    ) : null;
+  const columns: Columns<Delivery> = {
+    Event: ({ id, type }) => <a href={url('delivery', { org, delivery: id })}>{type}</a>,
+    To: ({ endpoint }) => endpointName(endpoints.get(endpoint)),
+    Card: ({ card }) => <CardLink code={card} />,
+    Status: ({ status }) => <DeliveryStatusBadge status={status} />,
+    Attempts: triesOf,
+    At: ({ occurredAt }) => <Time at={occurredAt} />,
+    ...(mayRetry && { Again: again }),
+  };
+  const shown = Object.entries(columns).filter(([name]) => name !== leave);
+  return <Table label="Deliveries" rows={deliveries} columns={Object.fromEntries(shown)} />;
 };

@@ -5,7 +5,7 @@ import { publicEventTypes } from '../../../domain/public-events.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
 import { block, fileOf, type Html } from '../web/prose.js';
 import { Checks, Form } from '../web/form.js';
-import { ActionLink, Badge, ButtonLink, PageHeading, Panel, Time } from '../web/parts.js';
+import { ActionLink, Badge, ButtonLink, count, PageHeading, Panel, Time } from '../web/parts.js';
 import type { Url } from '../web/paths.js';
 import { ResponseBody } from './delivery-parts.js';
 import type { Sent } from './page.js';
@@ -44,8 +44,7 @@ export const Health = ({
   readonly listed: ListedEndpoint;
 }) => (
   <>
-    {eventsLine(endpoint)} ·{' '}
-    {failureCount === 1 ? '1 failure' : `${failureCount.toLocaleString('en-US')} failures`} (
+    {eventsLine(endpoint)} · {failureCount === 1 ? '1 failure' : `${count(failureCount)} failures`} (
     {consecutiveFailures} in a row){lastSuccessAt === null ? ' · no success yet' : null}
     <Time before=" · last success " at={lastSuccessAt} />
   </>
@@ -138,7 +137,7 @@ export const TestResult = ({ result, endpoint, back }: ResultProps) => {
         <code>{endpoint.url}</code>
       </p>
       <p>
-        <strong>{error ?? httpStatus}</strong> in {Math.round(duration).toLocaleString('en-US')} ms
+        <strong>{error ?? httpStatus}</strong> in {count(Math.round(duration))} ms
       </p>
       <ResponseBody body={body} />
       <p class="quiet">

@@ -1,6 +1,6 @@
 import type { CardDay } from '../../../application/cards/card-days.js';
 import { may } from '../../../domain/permissions.js';
-import { Badge, Day, dayName, Panel, Table } from '../web/parts.js';
+import { Badge, count, Day, dayName, Panel, Table } from '../web/parts.js';
 import type { Url } from '../web/paths.js';
 import type { OrgContext } from './page.js';
 
@@ -46,8 +46,6 @@ export const Bars = ({ label, bars }: { readonly label: string; readonly bars: r
   );
 };
 
-const counted = (number: number, what: string): string => `${number.toLocaleString('en-US')} ${what}`;
-
 const sums = (days: readonly CardDay[]): CardDay =>
   days.reduce((sum, { day, accepted, mailed, cancelled }) => ({
     day,
@@ -57,7 +55,7 @@ const sums = (days: readonly CardDay[]): CardDay =>
   }));
 
 const inWords = ({ accepted, mailed, cancelled }: CardDay): string =>
-  [counted(accepted, 'sent'), counted(mailed, 'mailed'), counted(cancelled, 'cancelled')].join(' · ');
+  `${count(accepted)} sent · ${count(mailed)} mailed · ${count(cancelled)} cancelled`;
 
 /** The figures of a chart of days, as a table. */
 const DaysTable = ({ days }: { readonly days: readonly CardDay[] }) => (
@@ -66,12 +64,13 @@ const DaysTable = ({ days }: { readonly days: readonly CardDay[] }) => (
     <Table
       label="Cards a day"
       rows={days}
-      columns={[
-        { name: 'Day', kind: 'head', cell: ({ day }) => <Day day={day} /> },
-        { name: 'Sent', kind: 'number', cell: ({ accepted }) => accepted },
-        { name: 'Mailed', kind: 'number', cell: ({ mailed }) => mailed },
-        { name: 'Cancelled', kind: 'number', cell: ({ cancelled }) => cancelled },
-      ]}
+      columns={{
+        Day: ({ day }) => <Day day={day} />,
+        Sent: ({ accepted }) => accepted,
+        Mailed: ({ mailed }) => mailed,
+        Cancelled: ({ cancelled }) => cancelled,
+      }}
+      numbers={['Sent', 'Mailed', 'Cancelled']}
     />
   </details>
 );
@@ -114,7 +113,7 @@ const fewWeeks = 2;
 
 export const Balance = ({ balance }: { readonly balance: number }) => (
   <p class="figure">
-    <strong>{balance.toLocaleString('en-US')}</strong>
+    <strong>{count(balance)}</strong>
     {balance === 1 ? 'credit' : 'credits'}, 1 for each card
   </p>
 );
@@ -134,9 +133,8 @@ export const Credits = ({ balance, days, statement }: CreditsProps) => {
       <Balance balance={balance} />
       {weekly === 0 || balance <= 0 ? null : (
         <p class={weeks < fewWeeks ? 'note' : 'quiet'}>
-          At {weekly.toLocaleString('en-US')} a week, they last{' '}
-          {weeks < 1 ? 'less than a week' : weeks === 1 ? '1 week' : `${weeks.toLocaleString('en-US')} weeks`}
-          .
+          At {count(weekly)} a week, they last{' '}
+          {weeks < 1 ? 'less than a week' : weeks === 1 ? '1 week' : `${count(weeks)} weeks`}.
         </p>
       )}
       {balance > 0 ? null : (

@@ -66,14 +66,14 @@ export const HookEditor = ({ draft, designs, maySave }: EditorProps) => (
         ))}
       </dl>
     </details>
-    <Field name="signed_by" label="Signed by" value={draft.signed_by} required={false} />
+    <Field name="signed_by" label="Signed by" value={draft.signed_by} optional />
     <Choice
       name="design_id"
       label="Design"
       value={draft.design_id}
       options={designChoices(designs, draft.design_id)}
     />
-    <Field name="label" label="Label" value={draft.label} required={false} />
+    <Field name="label" label="Label" value={draft.label} optional />
     <TextArea
       name="payload"
       label="Sample payload"

@@ -1,6 +1,6 @@
 import type { SendPreview } from '../../../application/cards/preview.js';
 import { maxMessageLength } from '../../../domain/message.js';
-import { ButtonLink, Cover, PageHeading, Panel } from '../web/parts.js';
+import { ButtonLink, count, Cover, PageHeading, Panel } from '../web/parts.js';
 import { Choice, Field, Form, Group, TextArea, Search } from '../web/form.js';
 import { stateOptions } from './contact-parts.js';
 import type { OrgContext } from './page.js';
@@ -17,7 +17,7 @@ interface ViewProps {
 /** Fills the form in with a contact. */
 const FindContact = ({ data: { find, found }, context: { org, url } }: ViewProps) => (
   <Panel id="from-contact" title="From a contact">
-    <Search name="find" label="E-mail or external id" value={find} required={false} />
+    <Search name="find" label="E-mail or external id" value={find} optional />
     {find !== '' && found.length === 0 ? (
       <p class="quiet">No contact has this e-mail or external id.</p>
     ) : null}
@@ -62,8 +62,8 @@ export const SendForm = (props: ViewProps) => {
   const { url, org } = context;
   const chosen = draft.design_id === '' ? designs[0] : designs.find(({ value }) => value === draft.design_id);
   const at = (name: keyof Draft) => ({ name, value: draft[name] });
-  const part = (name: keyof Draft, label: string, required = true) => (
-    <Field {...at(name)} label={label} required={required} />
+  const part = (name: keyof Draft, label: string, optional = false) => (
+    <Field {...at(name)} label={label} optional={optional} />
   );
   return (
     <>
@@ -75,7 +75,7 @@ export const SendForm = (props: ViewProps) => {
           <Form id={data.form} fields={{ contact: draft.contact }}>
             {part('recipient.name', 'Name')}
             {part('recipient.line1', 'Street')}
-            {part('recipient.line2', 'Apartment, suite, floor', false)}
+            {part('recipient.line2', 'Apartment, suite, floor', true)}
             <div class="beside">
               {part('recipient.city', 'City')}
               <Choice {...at('recipient.state')} label="State" options={stateOptions} />
@@ -101,18 +101,11 @@ export const SendForm = (props: ViewProps) => {
                 {...at('arrive_on')}
                 label="Arrive by"
                 hint="YYYY-MM-DD; empty for the soonest."
-                required={false}
+                optional
               />
-              <Field
-                {...at('reference')}
-                label="Reference"
-                hint="Your own, such as an order."
-                required={false}
-              />
+              <Field {...at('reference')} label="Reference" hint="Your own, such as an order." optional />
             </div>
-            <p class="note">
-              This sends the card and spends 1 of {data.balance.toLocaleString('en-US')} credits.
-            </p>
+            <p class="note">This sends the card and spends 1 of {count(data.balance)} credits.</p>
             <p class="actions">
               <button type="submit" name="do" value="send">
                 Send the card

@@ -13,15 +13,8 @@ const written = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}$/;
 
 /** A time as people in a zone read it, for the field of a form. */
 export const localTime = (at: Milliseconds, timeZone: string): string =>
-  new Intl.DateTimeFormat('sv-SE', {
-    timeZone,
-    year: 'numeric',
-    month: '2-digit',
-    day: '2-digit',
-    hour: '2-digit',
-    minute: '2-digit',
-  })
-    .format(new Date(at))
+  new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'short' })
+    .format(at)
     .replace(' ', 'T');
 
 /**

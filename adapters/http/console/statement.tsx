@@ -5,7 +5,7 @@ import type { WriteDeps } from '../../../application/writing/execute.js';
 import { cardOf, kinds } from '../api/credit-movements.js';
 import { csvOf, csvRows } from '../server/csv.js';
 import { timestamp } from '../api/responses.js';
-import { Table, Time } from '../web/parts.js';
+import { count, Table, Time } from '../web/parts.js';
 import { CardLink } from './card-words.js';
 
 const words = { purchase: 'Added', withdrawal: 'Withdrawn', spend: 'Spent', return: 'Returned' } as const;
@@ -15,41 +15,32 @@ export interface ShownLine extends StatementLine {
   readonly by: string;
 }
 
-const reasonOf = ({ event }: StatementLine): string | null =>
-  'reason' in event.data ? event.data.reason : null;
+const reasonOf = ({ event: { data } }: StatementLine) => ('reason' in data ? data.reason : null);
 
-const signed = (change: number): string =>
-  `${change < 0 ? '−' : '+'}${Math.abs(change).toLocaleString('en-US')}`;
+const signed = (change: number): string => `${change < 0 ? '−' : '+'}${count(Math.abs(change))}`;
 
 export const Statement = ({ lines }: { readonly lines: readonly ShownLine[] }) => (
   <Table
     label="Statement"
     rows={lines}
-    columns={[
-      {
-        name: 'What',
-        kind: 'head',
-        cell: (line) => {
-          const card = cardOf(line);
-          const word = words[kinds[line.event.type]];
-          return (
-            <>
-              {card === null ? word : <CardLink code={card}>{`${word}: ${card}`}</CardLink>}
-              {reasonOf(line) === null ? null : <span class="under">{reasonOf(line)}</span>}
-              {line.reference === null ? null : <span class="under">Reference {line.reference}</span>}
-            </>
-          );
-        },
+    columns={{
+      What: (line) => {
+        const card = cardOf(line);
+        const word = words[kinds[line.event.type]];
+        return (
+          <>
+            {card === null ? word : <CardLink code={card}>{`${word}: ${card}`}</CardLink>}
+            {reasonOf(line) === null ? null : <span class="under">{reasonOf(line)}</span>}
+            {line.reference === null ? null : <span class="under">Reference {line.reference}</span>}
+          </>
+        );
       },
-      { name: 'When', cell: ({ at }) => <Time at={at} /> },
-      { name: 'By', cell: ({ by }) => by },
-      { name: 'Change', kind: 'number', cell: ({ change }) => signed(change) },
-      {
-        name: 'Balance',
-        kind: 'number',
-        cell: ({ event }) => event.data.balance.toLocaleString('en-US'),
-      },
-    ]}
+      When: ({ at }) => <Time at={at} />,
+      By: ({ by }) => by,
+      Change: ({ change }) => signed(change),
+      Balance: ({ event }) => count(event.data.balance),
+    }}
+    numbers={['Change', 'Balance']}
   />
 );
 
@@ -76,22 +67,19 @@ export async function* statementCsv(
   const giveWay = givingWay(deps.clock);
   yield csvOf(columns, []);
   for (let startingAfter: string | null = null; ;) {
-    const lines: readonly StatementLine[] = await readStatement(deps, org, {
-      startingAfter,
-      limit: perPiece,
-    });
+    const part = { startingAfter, limit: perPiece };
+    const lines: readonly StatementLine[] = await readStatement(deps, org, part);
     const wanted = lines.filter(({ at }) => {
       const day = dayOf(at);
       return (from === '' || day >= from) && (to === '' || day <= to);
     });
     const rows = wanted.map((line) => ({
+      ...line,
       at: timestamp(line.at),
       what: kinds[line.event.type],
-      change: line.change,
       balance: line.event.data.balance,
       card: cardOf(line),
       reason: reasonOf(line),
-      reference: line.reference,
     }));
     if (rows.length > 0) yield csvRows(columns, rows);
     const last = lines.at(-1);

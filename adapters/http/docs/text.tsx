@@ -48,11 +48,9 @@ export const part = (id: string, title: string, ...blocks: readonly Html[]): Par
 export const grid = (label: string, names: readonly string[], rows: readonly (readonly string[])[]): Html => (
   <Table
     label={`${label}: table`}
-    columns={names.map((name, at) => ({
-      name,
-      cell: (row: readonly string[]) => line(row[at] ?? ''),
-      ...(at === 0 && { kind: 'head' as const }),
-    }))}
+    columns={Object.fromEntries(
+      names.map((name, at) => [name, (row: readonly string[]) => line(row[at] ?? '')]),
+    )}
     rows={rows}
   />
 );

@@ -107,59 +107,48 @@ interface Labelled {
   readonly hint?: Html;
 }
 
-interface ControlFacts {
-  readonly id: string;
-  readonly name: string;
-  readonly 'aria-describedby': string | undefined;
-  readonly 'aria-invalid': 'true' | undefined;
-}
-
-/** Notes on a control: why it was refused, and hints, to which `described` leads. */
+/** Notes on a control, why it was refused, and hints; and the facts of a control to which they belong. */
 const useNotes = ({ name, label, hint }: Labelled) => {
   useContext(Labels)?.set(name, label);
   const id = idOf(name);
   const refused = useRefusal();
   const error = refused?.field === name ? refused.message : null;
-  const ids = [hint === undefined ? null : `${id}-hint`, error === null ? null : `${id}-error`];
-  const described = ids.filter((each) => each !== null).join(' ');
-  return {
+  const ids = [...(hint === undefined ? [] : [`${id}-hint`]), ...(error === null ? [] : [`${id}-error`])];
+  const facts = {
     id,
-    isRefused: error !== null,
-    described: described === '' ? undefined : described,
-    notes: (
-      <>
-        {hint === undefined ? null : (
-          <span id={`${id}-hint`} class="hint">
-            {hint}
-          </span>
-        )}
-        {error === null ? null : (
-          <span id={`${id}-error`} class="error">
-            <RefusalText message={error} />
-          </span>
-        )}
-      </>
-    ),
+    name,
+    'aria-describedby': ids.length === 0 ? undefined : ids.join(' '),
+    'aria-invalid': error === null ? undefined : true,
   };
+  const notes = (
+    <>
+      {hint === undefined ? null : (
+        <span id={`${id}-hint`} class="hint">
+          {hint}
+        </span>
+      )}
+      {error === null ? null : (
+        <span id={`${id}-error`} class="error">
+          <RefusalText message={error} />
+        </span>
+      )}
+    </>
+  );
+  return { facts, notes };
 };
 
 interface LabelledProps extends Labelled {
-  readonly control: (facts: ControlFacts) => Html;
+  readonly control: (facts: ReturnType<typeof useNotes>['facts']) => Html;
 }
 
 /** A control with its label, its hint and its refusal. */
-export const LabelledControl = ({ label, control, ...about }: LabelledProps) => {
-  const { id, isRefused, described, notes } = useNotes({ ...about, label });
+export const LabelledControl = ({ control, ...about }: LabelledProps) => {
+  const { facts, notes } = useNotes(about);
   return (
     <p class="field">
-      <label for={id}>{label}</label>
+      <label for={facts.id}>{about.label}</label>
       {notes}
-      {control({
-        id,
-        name: about.name,
-        'aria-describedby': described,
-        'aria-invalid': isRefused ? 'true' : undefined,
-      })}
+      {control(facts)}
     </p>
   );
 };
@@ -168,7 +157,7 @@ interface FieldProps extends Labelled {
   readonly type?: 'text' | 'email' | 'password' | 'search' | 'number';
   readonly value?: string;
   readonly autocomplete?: string;
-  readonly required?: boolean;
+  readonly optional?: boolean;
 }
 
 /** A field of one line. After a refusal it keeps what was typed, but for a password. */
@@ -176,12 +165,13 @@ export const Field = ({
   type = 'text',
   value: known = '',
   autocomplete = 'off',
-  required = true,
+  optional = false,
   ...label
 }: FieldProps) => {
   const sent = useSent(label.name);
   const value = type === 'password' ? known : (sent ?? known);
   // The types of elements know a role for each type of input, and so no input of several types.
+  const required = !optional;
   const given = { value, autocomplete, required, spellcheck: false, type } as ComponentProps<'input'>;
   return (
     <LabelledControl
@@ -263,9 +253,9 @@ interface GroupProps extends Omit<Labelled, 'label'> {
 }
 
 export const Group = ({ legend, children, ...about }: GroupProps) => {
-  const { id, described, notes } = useNotes({ ...about, label: legend });
+  const { facts, notes } = useNotes({ ...about, label: legend });
   return (
-    <fieldset id={id} class="field" aria-describedby={described}>
+    <fieldset id={facts.id} class="field" aria-describedby={facts['aria-describedby']}>
       <legend>{legend}</legend>
       {notes}
       {children}
@@ -298,15 +288,11 @@ export const Checks = ({ options, ticked, ...group }: ChecksProps) => {
 /** Why a form was refused: it gets the focus, and leads to the field at fault. */
 export const Refusal = () => {
   const refused = useContext(Refusals);
-  return refused === null ? null : (
+  if (refused === null) return null;
+  const text = <RefusalText message={refused.message} />;
+  return (
     <p class="alert" role="alert" tabIndex={-1} autofocus>
-      {refused.field === null ? (
-        <RefusalText message={refused.message} />
-      ) : (
-        <a href={`#${idOf(refused.field)}`}>
-          <RefusalText message={refused.message} />
-        </a>
-      )}{' '}
+      {refused.field === null ? text : <a href={`#${idOf(refused.field)}`}>{text}</a>}{' '}
       <a class="quiet" href={refused.meaning}>
         What this means
       </a>

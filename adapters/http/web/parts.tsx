@@ -91,50 +91,54 @@ export const Empty = ({ title, children, sample }: EmptyProps) => (
   </div>
 );
 
-export interface Column<Row> {
-  readonly name: string;
-  readonly cell: (row: Row) => Html;
-  /** `head`: the subject of the row, which comes first. `number`: digits are aligned. */
-  readonly kind?: 'head' | 'number';
-}
+/** The columns of a table by their names, with the content of their cells. */
+export type Columns<Row> = Readonly<Record<string, (row: Row) => Html>>;
 
 interface TableProps<Row> {
   readonly label: string;
-  readonly columns: readonly Column<Row>[];
+  readonly columns: Columns<Row>;
   readonly rows: readonly Row[];
+  /** The column of the row's subject; the first one if it is left out. */
+  readonly head?: string;
+  /** The columns whose digits are aligned. */
+  readonly numbers?: readonly string[];
 }
 
 /** A table, whose rows are small cards with the names of their columns on a telephone. */
-export const Table = <Row,>({ label, columns, rows }: TableProps<Row>) => (
-  <div class="scroll" role="region" aria-label={label} tabIndex={0}>
-    <table>
-      <thead>
-        <tr>
-          {columns.map(({ name, kind }) => (
-            <th scope="col" {...(kind === 'number' && { class: 'number' })}>
-              {name}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((row) => (
+export const Table = <Row,>({ label, columns, rows, head, numbers = [] }: TableProps<Row>) => {
+  const cells = Object.entries(columns);
+  const kindOf = (name: string) => numbers.includes(name) && { class: 'number' };
+  return (
+    <div class="scroll" role="region" aria-label={label} tabIndex={0}>
+      <table>
+        <thead>
           <tr>
-            {columns.map(({ name, cell, kind }) =>
-              kind === 'head' ? (
-                <th scope="row">{cell(row)}</th>
-              ) : (
-                <td data-label={name} {...(kind === 'number' && { class: 'number' })}>
-                  {cell(row)}
-                </td>
-              ),
-            )}
+            {cells.map(([name]) => (
+              <th scope="col" {...kindOf(name)}>
+                {name}
+              </th>
+            ))}
           </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
-);
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr>
+              {cells.map(([name, cell], at) =>
+                name === head || (head === undefined && at === 0) ? (
+                  <th scope="row">{cell(row)}</th>
+                ) : (
+                  <td data-label={name} {...kindOf(name)}>
+                    {cell(row)}
+                  </td>
+                ),
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+};
 
 interface ButtonLinkProps {
   readonly to: string;
@@ -162,6 +166,9 @@ export const ActionLink = (link: ButtonLinkProps) => (
 /** The way to the older rows of a list, if there are any. */
 export const Older = ({ to }: { readonly to: Url | undefined }) =>
   to === undefined ? null : <ActionLink kind="second" to={to} words="Older" />;
+
+/** A number for people. */
+export const count = (value: number): string => value.toLocaleString('en-US');
 
 /** Things and their values. Those that are null are left out. */
 export const Facts = ({ of }: { readonly of: Readonly<Record<string, Html>> }) => (
@@ -198,20 +205,20 @@ export const Secret = ({ text }: { readonly text: string }) => (
 const formatters = new Map<string, Intl.DateTimeFormat>();
 
 const formatterFor = (zone: string): Intl.DateTimeFormat => {
-  const known = formatters.get(zone);
-  if (known !== undefined) return known;
-  const made = new Intl.DateTimeFormat('en-US', {
-    timeZone: zone,
-    year: 'numeric',
-    month: 'short',
-    day: 'numeric',
-    hour: '2-digit',
-    minute: '2-digit',
-    hourCycle: 'h23',
-    timeZoneName: 'short',
-  });
-  formatters.set(zone, made);
-  return made;
+  const formatter =
+    formatters.get(zone) ??
+    new Intl.DateTimeFormat('en-US', {
+      timeZone: zone,
+      year: 'numeric',
+      month: 'short',
+      day: 'numeric',
+      hour: '2-digit',
+      minute: '2-digit',
+      hourCycle: 'h23',
+      timeZoneName: 'short',
+    });
+  formatters.set(zone, formatter);
+  return formatter;
 };
 
 interface TimeProps {

@@ -1,6 +1,7 @@
 import { cancelCard } from '../../../../application/cards/change-card.js';
 import { readOrderPage } from '../../../../application/cards/card-record.js';
 import { findDesign } from '../../../../application/organizations/read-accounts.js';
+import { listDeliveries } from '../../../../application/webhooks/webhooks.js';
 import { codeFrom } from '../../../../application/cards/read-cards.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form } from '../../web/form.js';
@@ -9,7 +10,7 @@ import { actorNames } from '../actor-name.js';
 import { assertMay, orNothing, roleAt } from '../admit.js';
 import { SentPiece } from '../card-parts.js';
 import { gone, lineOf, reasonInWords, Status, Steps } from '../card-words.js';
-import { CardDeliveries, deliveriesOf } from '../delivery-parts.js';
+import { DeliveriesTable, endpointsOf } from '../delivery-parts.js';
 import { go, type KnownContext, page } from '../page.js';
 
 /**
@@ -25,6 +26,9 @@ const admittedCard = ({ deps, visitor, params, concerns }: KnownContext) =>
     return { ...found, ...place };
   });
 
+/** A card has at most a few events, and an organization a few endpoints. */
+const maxDeliveries = 50;
+
 const cancellable = new Set(['pending', 'queued', 'blocked']);
 
 export const cardPage = page({
@@ -34,7 +38,10 @@ export const cardPage = page({
     const { deps, visitor } = context;
     const found = await admittedCard(context);
     const isOffered = may(found.role, 'cards.cancel') && cancellable.has(found.card.status);
-    const told = await deliveriesOf(deps.webhooks, found.org, found.card.code);
+    const filter = { endpoint: null, status: null, type: null, card: found.card.code };
+    const part = { startingAfter: null, limit: maxDeliveries };
+    const deliveries = await listDeliveries(deps.webhooks, found.org, filter, part);
+    const endpoints = deliveries.length === 0 ? new Map() : await endpointsOf(deps.webhooks, found.org);
     const nameOf = actorNames(deps, visitor, found.org);
     const history = await Promise.all(
       found.history.map(async (happening) => ({ ...happening, by: await nameOf(happening.actor) })),
@@ -43,11 +50,14 @@ export const cardPage = page({
     const saved = await findDesign(deps, found.org, id);
     const design = saved?.name ?? slug ?? 'one that was archived';
     const picture = { artwork: saved?.artwork ?? null, isErased: (saved?.erased ?? null) !== null };
-    return { ...found, history, design, picture, told, isOffered };
+    return { ...found, history, design, picture, deliveries, endpoints, isOffered };
   },
   title: ({ card }) => card.code,
   around: ({ org, role }) => ({ within: { org, role } }),
-  view: ({ card, message, history, design, picture, org, role, told, isOffered }, { url }) => (
+  view: (
+    { card, message, history, design, picture, org, role, deliveries, endpoints, isOffered },
+    { url },
+  ) => (
     <>
       <PageHeading
         above={['Cards', url('cards', { org })]}
@@ -82,16 +92,13 @@ export const cardPage = page({
               <li>
                 <span class="what">{lineOf(happening)}</span>
                 <Time at={happening.at} />
-                <span class="quiet">
-                  {' '}
-                  · {happening.by}
-                  {happening.requestId === null ? null : (
-                    <>
-                      {' '}
-                      · <code>{happening.requestId}</code>
-                    </>
-                  )}
-                </span>
+                <span class="quiet"> · {happening.by}</span>
+                {happening.requestId === null ? null : (
+                  <span class="quiet">
+                    {' '}
+                    · <code>{happening.requestId}</code>
+                  </span>
+                )}
               </li>
             ))}
           </ol>
@@ -122,7 +129,19 @@ export const cardPage = page({
           </div>
         </div>
       </div>
-      <CardDeliveries {...told} org={org} role={role} />
+      {deliveries.length === 0 ? null : (
+        <div id="told" data-refresh>
+          <h2>Deliveries</h2>
+          <DeliveriesTable
+            deliveries={deliveries}
+            endpoints={endpoints}
+            org={org}
+            leave="Card"
+            mayRetry={may(role, 'webhooks.manage')}
+            to={({ id }) => url('delivery', { org, delivery: id })}
+          />
+        </div>
+      )}
     </>
   ),
   actions: {

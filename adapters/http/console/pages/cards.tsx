@@ -30,7 +30,7 @@ export const cardsPage = page({
   view: ({ status, q, shown, last, owner }, context) => (
     <>
       <PageHeading title="Cards" />
-      <Search name="q" label="Code or reference" value={q} required={false} />
+      <Search name="q" label="Code or reference" value={q} optional />
       <ul class="filters" aria-label="Status">
         {[null, ...cardStatuses].map((each) => (
           <li>

@@ -7,7 +7,7 @@ import {
 } from '../../../../application/contacts/imports.js';
 import { csvOf, csvRows } from '../../server/csv.js';
 import { Form } from '../../web/form.js';
-import { Facts, PageHeading, Table, Time } from '../../web/parts.js';
+import { count, Facts, PageHeading, Table, Time } from '../../web/parts.js';
 import { existing } from '../admit.js';
 import { contactLabels, ImportState } from '../contact-parts.js';
 import { filePage, go, type OrgContext, page } from '../page.js';
@@ -34,26 +34,22 @@ const ImportRows = ({ rows }: { readonly rows: readonly WaitingRow[] }) => {
     line: row.line,
     cells: 'contact' in row ? cellsOf(row.contact) : new Map([['Not saved', row.problem]]),
   }));
+  const cellOf = (name: string) => (row: { readonly cells: Cells }) => row.cells.get(name) ?? '';
   const names = new Set(shown.flatMap(({ cells }) => [...cells.keys()]));
   return (
     <Table
       label="The next rows"
       rows={shown}
-      columns={[
-        { name: 'Line', kind: 'head', cell: ({ line }) => String(line) },
-        ...[...names].map((name) => ({
-          name: labelOf(name),
-          cell: ({ cells }: { cells: Cells }) => cells.get(name) ?? '',
-        })),
-      ]}
+      columns={{
+        Line: ({ line }) => line,
+        ...Object.fromEntries([...names].map((name) => [labelOf(name), cellOf(name)])),
+      }}
     />
   );
 };
 
 const loadImport = async ({ deps, org, params }: OrgContext): Promise<FoundImport> =>
   existing(await findImport(deps, org, params['import'] ?? ''));
-
-const count = (value: number): string => value.toLocaleString('en-US');
 
 export const contactImportPage = page({
   path: 'contactImport',
@@ -123,10 +119,7 @@ export const contactImportPage = page({
           <Table
             label="Columns that are not read"
             rows={Object.entries(unread)}
-            columns={[
-              { name: 'Column', kind: 'head', cell: ([column]) => column },
-              { name: 'Why', cell: ([, reason]) => reason },
-            ]}
+            columns={{ Column: ([column]) => column, Why: ([, reason]) => reason }}
           />
         )}
         <p class="quiet">Imports are shown for 7 days.</p>

@@ -30,42 +30,29 @@ export const contactsPage = page({
           <ButtonLink to={url('importContacts', { org })} kind="second" words="Import a file" />
         ) : null}
       </PageHeading>
-      <Search name="q" label="E-mail or external id" value={query('q')} required={false} />
+      <Search name="q" label="E-mail or external id" value={query('q')} optional />
       {shown.length > 0 ? (
         <Table
           label="Contacts"
           rows={shown}
-          columns={[
-            {
-              name: 'Name',
-              kind: 'head',
-              cell: ({ id, details, erasedAt }) => (
-                <>
-                  <a href={url('contact', { org, contact: id })}>{details?.name ?? gone(erasedAt)}</a>
-                  <span class="under">{details?.company}</span>
-                </>
-              ),
-            },
-            { name: 'E-mail', cell: ({ details }) => details?.email },
-            {
-              name: 'Lives in',
-              cell: ({ details }) =>
-                [details?.address.city, details?.address.state].filter((part) => part).join(' '),
-            },
-            { name: 'External id', cell: ({ details }) => details?.externalId },
-            {
-              name: 'Card',
-              cell: ({ id, details }) =>
-                may(role, 'cards.send') && details !== null ? (
-                  <a
-                    href={url('send', { org }, { contact: id })}
-                    aria-label={`Send a card to ${details.name}`}
-                  >
-                    Send a card
-                  </a>
-                ) : null,
-            },
-          ]}
+          columns={{
+            Name: ({ id, details, erasedAt }) => (
+              <>
+                <a href={url('contact', { org, contact: id })}>{details?.name ?? gone(erasedAt)}</a>
+                <span class="under">{details?.company}</span>
+              </>
+            ),
+            'E-mail': ({ details }) => details?.email,
+            'Lives in': ({ details }) =>
+              [details?.address.city, details?.address.state].filter((part) => part).join(' '),
+            'External id': ({ details }) => details?.externalId,
+            Card: ({ id, details }) =>
+              may(role, 'cards.send') && details !== null ? (
+                <a href={url('send', { org }, { contact: id })} aria-label={`Send a card to ${details.name}`}>
+                  Send a card
+                </a>
+              ) : null,
+          }}
         />
       ) : query('q') === '' ? (
         <Empty
@@ -86,7 +73,7 @@ export const contactsPage = page({
               name="external_id"
               label="External id"
               hint="Your own. A contact that has it already is replaced."
-              required={false}
+              optional
             />
           </Form>
         </Panel>

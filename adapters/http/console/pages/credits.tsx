@@ -53,8 +53,8 @@ export const creditsPage = page({
           <Form action="add" button="Add credits">
             <div class="beside">
               <Field name="amount" label="Amount" type="number" />
-              <Field name="reference" label="Reference" required={false} />
-              <Field name="reason" label="Reason" required={false} />
+              <Field name="reference" label="Reference" optional />
+              <Field name="reason" label="Reason" optional />
             </div>
             <p class="hint">
               A reference, such as the number of an invoice, buys once: a repeat adds nothing.

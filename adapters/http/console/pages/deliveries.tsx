@@ -9,7 +9,7 @@ import { parseCardCode } from '../../../../domain/card-code.js';
 import { publicEventTypes } from '../../../../domain/public-events.js';
 import { Choice, Field, Form } from '../../web/form.js';
 import { Empty, Older } from '../../web/parts.js';
-import { DeliveriesTable, deliveryWord, endpointName, endpointsOf } from '../delivery-parts.js';
+import { DeliveriesTable, deliveryStates, endpointName, endpointsOf } from '../delivery-parts.js';
 import { Tabs } from '../tabs.js';
 import type { NoticeName } from '../notice.js';
 import { go, type OrgContext, page } from '../page.js';
@@ -71,7 +71,7 @@ export const deliveriesPage = page({
             name="status"
             label="Status"
             value={filter.status}
-            options={deliveryStatuses.map((value) => ({ value, name: deliveryWord(value) }))}
+            options={deliveryStatuses.map((value) => ({ value, name: deliveryStates[value].word }))}
           />
           <Filter
             name="type"
@@ -79,7 +79,7 @@ export const deliveriesPage = page({
             value={filter.type}
             options={publicEventTypes.map((value) => ({ value, name: value }))}
           />
-          <Field name="card" label="Card" type="search" value={query('card')} required={false} />
+          <Field name="card" label="Card" type="search" value={query('card')} optional />
           <button type="submit">Find</button>
         </form>
         {shown.length === 0 ? (

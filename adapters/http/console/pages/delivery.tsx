@@ -2,7 +2,7 @@ import { readDelivery, retryDelivery } from '../../../../application/webhooks/we
 import type { Delivery } from '../../../../application/ports/delivery-log.js';
 import { deliveryHeaders } from '../../../../domain/webhook-signing.js';
 import { Form } from '../../web/form.js';
-import { Badge, Empty, Facts, PageHeading, Panel, Time } from '../../web/parts.js';
+import { Badge, count, Empty, Facts, PageHeading, Panel, Time } from '../../web/parts.js';
 import { block } from '../../web/prose.js';
 import {
   canRetry,
@@ -92,7 +92,7 @@ export const deliveryPage = page({
                 <li>
                   <span class="what">{resultOf(attempt)}</span>
                   <Time at={attempt.at} />
-                  <span class="quiet"> · {Math.round(attempt.duration).toLocaleString('en-US')} ms</span>
+                  <span class="quiet"> · {count(Math.round(attempt.duration))} ms</span>
                   <ResponseBody body={attempt.body} />
                 </li>
               ))}

@@ -51,7 +51,7 @@ const FormsLater = ({ endpoint, clock }: { readonly endpoint: Endpoint; readonly
     </Panel>
     <Panel id="change" title="Change">
       <Form action="change" kind="second" button="Save">
-        <Field name="description" label="Description" required={false} value={endpoint.description ?? ''} />
+        <Field name="description" label="Description" optional value={endpoint.description ?? ''} />
         <EventChoices subscribed={endpoint.events} />
       </Form>
     </Panel>

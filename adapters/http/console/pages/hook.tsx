@@ -5,7 +5,8 @@ import { atField } from '../../schema/read.js';
 import { Form } from '../../web/form.js';
 import {
   Badge,
-  type Column,
+  type Columns,
+  count,
   Danger,
   Empty,
   Older,
@@ -27,71 +28,47 @@ import { HookEditor, HookState, PreviewOfHook } from '../hook-parts.js';
 import { CardLink, ErrorCodeLink } from '../card-words.js';
 import { confirmed, go, type OrgContext, page } from '../page.js';
 
-const columns: readonly Column<HookCall>[] = [
-  { name: 'At', kind: 'head', cell: ({ at }) => <Time at={at} /> },
-  {
-    name: 'Answer',
-    cell: ({ status, code }) => (
-      <>
-        <Badge tone={status === 201 ? 'good' : 'bad'}>{status === 0 ? 'none' : status}</Badge>{' '}
-        {code === null ? null : <ErrorCodeLink code={code} />}
-        {status === 0 ? 'It was not known what had become of the card.' : null}
-      </>
-    ),
-  },
-  { name: 'Card', cell: ({ card }) => (card === null ? null : <CardLink code={card} />) },
-  { name: 'Request', cell: ({ requestId }) => <code>{requestId}</code> },
-];
+const columns: Columns<HookCall> = {
+  At: ({ at }) => <Time at={at} />,
+  Answer: ({ status, code }) => (
+    <>
+      <Badge tone={status === 201 ? 'good' : 'bad'}>{status === 0 ? 'none' : status}</Badge>{' '}
+      {code === null ? null : <ErrorCodeLink code={code} />}
+      {status === 0 ? 'It was not known what had become of the card.' : null}
+    </>
+  ),
+  Card: ({ card }) => (card === null ? null : <CardLink code={card} />),
+  Request: ({ requestId }) => <code>{requestId}</code>,
+};
 
-interface PartProps {
+interface ViewProps {
   readonly data: HookData;
   readonly context: OrgContext;
 }
 
-const HookHead = ({ data: { hook, mayManage }, context: { url, org } }: PartProps) => (
-  <>
-    <PageHeading
-      above={['Inbound hooks', url('hooks', { org })]}
-      title={hook.label ?? 'A hook without a label'}
-    >
-      {hook.status === 'deleted' ? <Badge tone="idle">Deleted</Badge> : <HookState paused={hook.paused} />}
-      {mayManage ? (
-        <Form
-          action={hook.paused ? 'resume' : 'pause'}
-          kind="second"
-          button={hook.paused ? 'Resume' : 'Pause'}
-        />
-      ) : null}
-    </PageHeading>
-    <p class="quiet">
-      Fired {hook.fireCount.toLocaleString('en-US')} ×
-      <Time before=", last " at={hook.lastFiredAt} />. Its URL was shown when it was made, and can’t be shown
-      again.
-    </p>
-  </>
-);
-
-const Calls = ({ data: { hook, calls }, context: { url, org } }: PartProps) => {
-  const { shown, last } = calls;
-  return (
-    <section aria-labelledby="calls">
-      <h2 id="calls">Calls</h2>
-      {shown.length === 0 ? (
-        <Empty title="No calls">Each call is listed here, with its response and its card.</Empty>
-      ) : (
-        <Table label="Calls" columns={columns} rows={shown} />
-      )}
-      <Older to={last && url('hook', { org, id: hook.id }, { before: last.id })} />
-    </section>
-  );
-};
-
 /** The page of a hook: its message with a preview, its calls, and the way to pause and to delete it. */
-const HookView = ({ data, context }: PartProps) => {
-  const { hook, designs, mayManage, draft, preview } = data;
+const HookView = ({ data, context: { url, org } }: ViewProps) => {
+  const { hook, designs, calls, mayManage, draft, preview } = data;
   return (
     <>
-      <HookHead data={data} context={context} />
+      <PageHeading
+        above={['Inbound hooks', url('hooks', { org })]}
+        title={hook.label ?? 'A hook without a label'}
+      >
+        {hook.status === 'deleted' ? <Badge tone="idle">Deleted</Badge> : <HookState paused={hook.paused} />}
+        {mayManage ? (
+          <Form
+            action={hook.paused ? 'resume' : 'pause'}
+            kind="second"
+            button={hook.paused ? 'Resume' : 'Pause'}
+          />
+        ) : null}
+      </PageHeading>
+      <p class="quiet">
+        Fired {count(hook.fireCount)} ×
+        <Time before=", last " at={hook.lastFiredAt} />. Its URL was shown when it was made, and can’t be
+        shown again.
+      </p>
       {hook.status === 'deleted' ? null : (
         <div class="grid">
           <Panel id="message" title="Message">
@@ -106,7 +83,15 @@ const HookView = ({ data, context }: PartProps) => {
           </Panel>
         </div>
       )}
-      <Calls data={data} context={context} />
+      <section aria-labelledby="calls">
+        <h2 id="calls">Calls</h2>
+        {calls.shown.length === 0 ? (
+          <Empty title="No calls">Each call is listed here, with its response and its card.</Empty>
+        ) : (
+          <Table label="Calls" columns={columns} rows={calls.shown} />
+        )}
+        <Older to={calls.last && url('hook', { org, id: hook.id }, { before: calls.last.id })} />
+      </section>
       {mayManage ? (
         <Danger label="Delete this hook forever">
           <p>

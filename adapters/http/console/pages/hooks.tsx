@@ -2,7 +2,17 @@ import { listHooks, makeHook, type ListedHook } from '../../../../application/ho
 import { newHook } from '../../operator/hooks.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, Form } from '../../web/form.js';
-import { ActionLink, type Column, Empty, Older, Panel, Secret, Table, Time } from '../../web/parts.js';
+import {
+  ActionLink,
+  type Columns,
+  count,
+  Empty,
+  Older,
+  Panel,
+  Secret,
+  Table,
+  Time,
+} from '../../web/parts.js';
 import { HookState } from '../hook-parts.js';
 import { Tabs } from '../tabs.js';
 import { type OrgContext, page, shownOnce } from '../page.js';
@@ -33,24 +43,14 @@ const hookMade = (address: string, next: Url): Html => (
   </>
 );
 
-const columnsFor = ({ url, org }: Pick<OrgContext, 'url' | 'org'>): readonly Column<ListedHook>[] => [
-  {
-    name: 'Hook',
-    kind: 'head',
-    cell: ({ id, label }) => <a href={url('hook', { org, id })}>{label ?? 'No label'}</a>,
-  },
-  {
-    name: 'State',
-    cell: HookState,
-  },
-  { name: 'Message', cell: ({ template }) => (template === null ? 'in each payload' : 'from its template') },
-  { name: 'Signed by', cell: ({ signedBy }) => signedBy ?? '–' },
-  { name: 'Fired', cell: ({ fireCount }) => `${fireCount.toLocaleString('en-US')} ×` },
-  {
-    name: 'Last fired',
-    cell: ({ lastFiredAt }) => (lastFiredAt === null ? 'never' : <Time at={lastFiredAt} />),
-  },
-];
+const columnsFor = ({ url, org }: Pick<OrgContext, 'url' | 'org'>): Columns<ListedHook> => ({
+  Hook: ({ id, label }) => <a href={url('hook', { org, id })}>{label ?? 'No label'}</a>,
+  State: HookState,
+  Message: ({ template }) => (template === null ? 'in each payload' : 'from its template'),
+  'Signed by': ({ signedBy }) => signedBy ?? '–',
+  Fired: ({ fireCount }) => `${count(fireCount)} ×`,
+  'Last fired': ({ lastFiredAt }) => (lastFiredAt === null ? 'never' : <Time at={lastFiredAt} />),
+});
 
 export const hooksPage = page({
   path: 'hooks',

@@ -5,7 +5,7 @@ import { contactRows } from '../../api/contact-file.js';
 import { UnreadableFile } from '../../api/csv-rows.js';
 import { maxFileBytes } from '../../server/upload.js';
 import { Field, FileField, Form } from '../../web/form.js';
-import { PageHeading, Panel, Table, Time } from '../../web/parts.js';
+import { count, PageHeading, Panel, Table, Time } from '../../web/parts.js';
 import { ImportState } from '../contact-parts.js';
 import { go, page } from '../page.js';
 import { formIn } from '../gates.js';
@@ -26,7 +26,7 @@ export const importContactsPage = page({
             name="key"
             label="Key column"
             hint="The column that identifies a contact, if it is not external_id. A contact that has its key already is replaced, so a file can be imported again."
-            required={false}
+            optional
           />
           <FileField
             name="file"
@@ -40,17 +40,14 @@ export const importContactsPage = page({
         <Table
           label="Imports of the last 7 days"
           rows={imports}
-          columns={[
-            {
-              name: 'File',
-              kind: 'head',
-              cell: ({ id, file }) => <a href={url('contactImport', { org, import: id })}>{file}</a>,
-            },
-            { name: 'Started', cell: ({ at }) => <Time at={at} /> },
-            { name: 'State', cell: ({ status }) => <ImportState status={status} /> },
-            { name: 'Rows', kind: 'number', cell: ({ rows }) => rows.toLocaleString('en-US') },
-            { name: 'Bad', kind: 'number', cell: ({ bad }) => bad.toLocaleString('en-US') },
-          ]}
+          columns={{
+            File: ({ id, file }) => <a href={url('contactImport', { org, import: id })}>{file}</a>,
+            Started: ({ at }) => <Time at={at} />,
+            State: ({ status }) => <ImportState status={status} />,
+            Rows: ({ rows }) => count(rows),
+            Bad: ({ bad }) => count(bad),
+          }}
+          numbers={['Rows', 'Bad']}
         />
       )}
     </>

@@ -5,7 +5,18 @@ import { DomainError, insteadOf } from '../../../../domain/errors.js';
 import { newKey } from '../../operator/keys.js';
 import { parseValues } from '../../schema/read.js';
 import { Checks, Field, Form } from '../../web/form.js';
-import { ActionLink, Badge, type Column, Empty, Older, Panel, Secret, Table, Time } from '../../web/parts.js';
+import {
+  ActionLink,
+  Badge,
+  type Columns,
+  count,
+  Empty,
+  Older,
+  Panel,
+  Secret,
+  Table,
+  Time,
+} from '../../web/parts.js';
 import { block, type Html } from '../../web/prose.js';
 import type { Url } from '../../web/paths.js';
 import { actorNames } from '../actor-name.js';
@@ -38,7 +49,7 @@ const readNewKey = (sent: Sent, max: number) => {
   if ((requestsPerMinute ?? 0) > max)
     throw new DomainError(
       'invalid_parameter',
-      `A key may send ${max.toLocaleString('en-US')} requests a minute at most. Ask the service for more.`,
+      `A key may send ${count(max)} requests a minute at most. Ask the service for more.`,
       'requests_per_minute',
     );
   return { label, scopes: wanted, requestsPerMinute };
@@ -55,19 +66,14 @@ const scopeChoices = scopes.map((name) => ({
 
 const NewKey = () => (
   <Form action="make" button="Create key">
-    <Field
-      name="label"
-      label="Label"
-      hint="Where it is used, such as the name of your shop."
-      required={false}
-    />
+    <Field name="label" label="Label" hint="Where it is used, such as the name of your shop." optional />
     <Checks name="scopes" legend="It may" options={scopeChoices} ticked={['cards:send', 'cards:read']} />
     <Field
       name="requests_per_minute"
       label="Requests a minute"
       type="number"
       hint="Leave it empty for the default limit."
-      required={false}
+      optional
     />
   </Form>
 );
@@ -96,56 +102,40 @@ interface ShownKey extends ListedKey {
   readonly mayRevoke: boolean;
 }
 
-const columns: readonly Column<ShownKey>[] = [
-  {
-    name: 'Key',
-    kind: 'head',
-    cell: ({ label, scopes }) => (
+const columns: Columns<ShownKey> = {
+  Key: ({ label, scopes }) => (
+    <>
+      <strong>{label ?? 'No label'}</strong>
+      <span class="under">{scopes.join(' · ')}</span>
+    </>
+  ),
+  Created: ({ createdAt, madeBy }) => (
+    <>
+      <Time at={createdAt} />
+      <span class="under">by {madeBy}</span>
+    </>
+  ),
+  'Last used': ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : <Time at={lastUsedAt} />),
+  Limit: ({ requestsPerMinute }) =>
+    requestsPerMinute === null ? 'default' : `${count(requestsPerMinute)} a minute`,
+  State: ({ id, label, revokedAt, mayRevoke }) =>
+    revokedAt !== null ? (
       <>
-        <strong>{label ?? 'No label'}</strong>
-        <span class="under">{scopes.join(' · ')}</span>
+        <Badge tone="idle">Revoked</Badge> <Time at={revokedAt} />
       </>
+    ) : mayRevoke ? (
+      <details>
+        <summary>Revoke</summary>
+        <p>
+          Calls with {label === null ? 'this key' : `“${label}”`} are refused from then on. This can’t be
+          undone.
+        </p>
+        <Form action="revoke" fields={{ key: id }} kind="bad" button="Revoke forever" />
+      </details>
+    ) : (
+      <Badge tone="good">Works</Badge>
     ),
-  },
-  {
-    name: 'Created',
-    cell: ({ createdAt, madeBy }) => (
-      <>
-        <Time at={createdAt} />
-        <span class="under">by {madeBy}</span>
-      </>
-    ),
-  },
-  {
-    name: 'Last used',
-    cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : <Time at={lastUsedAt} />),
-  },
-  {
-    name: 'Limit',
-    cell: ({ requestsPerMinute }) =>
-      requestsPerMinute === null ? 'default' : `${requestsPerMinute.toLocaleString('en-US')} a minute`,
-  },
-  {
-    name: 'State',
-    cell: ({ id, label, revokedAt, mayRevoke }) =>
-      revokedAt !== null ? (
-        <>
-          <Badge tone="idle">Revoked</Badge> <Time at={revokedAt} />
-        </>
-      ) : mayRevoke ? (
-        <details>
-          <summary>Revoke</summary>
-          <p>
-            Calls with {label === null ? 'this key' : `“${label}”`} are refused from then on. This can’t be
-            undone.
-          </p>
-          <Form action="revoke" fields={{ key: id }} kind="bad" button="Revoke forever" />
-        </details>
-      ) : (
-        <Badge tone="good">Works</Badge>
-      ),
-  },
-];
+};
 
 export const keysPage = page({
   path: 'keys',

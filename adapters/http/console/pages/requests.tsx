@@ -55,19 +55,16 @@ export const requestsPage = page({
           <Table
             label="Requests about it"
             rows={rows}
-            columns={[
-              { name: 'When', cell: ({ request }) => <Time at={request.at} /> },
-              { name: 'Who', cell: ({ who }) => who },
-              {
-                name: 'Request',
-                kind: 'head',
-                cell: ({ request: { id, method, route } }) => (
-                  <a href={url('requests', { org }, { q: id })}>
-                    {method} {route}
-                  </a>
-                ),
-              },
-            ]}
+            columns={{
+              When: ({ request }) => <Time at={request.at} />,
+              Who: ({ who }) => who,
+              Request: ({ request: { id, method, route } }) => (
+                <a href={url('requests', { org }, { q: id })}>
+                  {method} {route}
+                </a>
+              ),
+            }}
+            head="Request"
           />
         ) : shown === null ? (
           <Empty title={q === '' ? 'What happened to a request?' : 'No such request'}>

@@ -70,12 +70,7 @@ export const webhooksPage = page({
         <Panel id="register" title="Register an endpoint">
           <Form action="register" button="Register">
             <Field name="url" label="URL" hint="https, and reachable on the public internet." />
-            <Field
-              name="description"
-              label="Description"
-              hint="A label of your own choice."
-              required={false}
-            />
+            <Field name="description" label="Description" hint="A label of your own choice." optional />
             <EventChoices subscribed={[]} />
           </Form>
         </Panel>

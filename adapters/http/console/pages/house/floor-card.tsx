@@ -57,7 +57,7 @@ const NextStep = ({ next, machine }: { readonly next: Next; readonly machine: st
           <button type="submit" name="do" value={next.kind} class="huge">
             {next.kind === 'start' ? 'Start' : 'Done'}: {stepNames[next.step]}
           </button>
-          <Field name="machine" label="Machine" value={machine} required={false} />
+          <Field name="machine" label="Machine" value={machine} optional />
           {next.kind === 'done' ? (
             <button type="submit" name="do" value="failed" class="second">
               It failed

@@ -55,31 +55,24 @@ export const floorPage = page({
           <Table
             label="On the floor, those due and those that came first"
             rows={first}
-            columns={[
-              {
-                name: 'Card',
-                kind: 'head',
-                cell: (card) => (
-                  <>
-                    <SmallFront card={card} owner={owners.get(card.org)} />{' '}
-                    <a href={url('floorCard', { code: card.code })}>{card.code}</a>
-                  </>
-                ),
-              },
-              { name: 'Status', cell: ({ status }) => <Status status={status} /> },
-              { name: 'Next', cell: nextWords },
-              {
-                name: 'Due',
-                cell: ({ due }) => (
-                  <>
-                    <Day day={due} />{' '}
-                    {due > today ? null : (
-                      <Badge tone={due < today ? 'bad' : 'warn'}>{due < today ? 'late' : 'today'}</Badge>
-                    )}
-                  </>
-                ),
-              },
-            ]}
+            columns={{
+              Card: (card) => (
+                <>
+                  <SmallFront card={card} owner={owners.get(card.org)} />{' '}
+                  <a href={url('floorCard', { code: card.code })}>{card.code}</a>
+                </>
+              ),
+              Status: ({ status }) => <Status status={status} />,
+              Next: nextWords,
+              Due: ({ due }) => (
+                <>
+                  <Day day={due} />{' '}
+                  {due > today ? null : (
+                    <Badge tone={due < today ? 'bad' : 'warn'}>{due < today ? 'late' : 'today'}</Badge>
+                  )}
+                </>
+              ),
+            }}
           />
         </div>
       )}

@@ -3,7 +3,7 @@ import { heldOldestFirst, codeFrom } from '../../../../../application/cards/read
 import { readAccount, readBalance } from '../../../../../application/organizations/read-accounts.js';
 import { release } from '../../../../../domain/card.js';
 import { Form } from '../../../web/form.js';
-import { ActionLink, Danger, Empty, PageHeading, Time } from '../../../web/parts.js';
+import { ActionLink, count, Danger, Empty, PageHeading, Time } from '../../../web/parts.js';
 import { CardLink, reasonInWords } from '../../card-words.js';
 import { addressee, SmallFront } from '../../card-parts.js';
 import { ownersOf } from '../../floor-data.js';
@@ -55,9 +55,8 @@ export const heldPage = page({
                   button="Release"
                 />
                 <span class="quiet small">
-                  Spends 1 of {owner?.balance.toLocaleString('en-US')} credits of {owner?.name}. What the pen
-                  can’t write, or the card has no room for, is left out: the sheets say what to finish by
-                  hand.
+                  Spends 1 of {owner && count(owner.balance)} credits of {owner?.name}. What the pen can’t
+                  write, or the card has no room for, is left out: the sheets say what to finish by hand.
                 </span>
               </div>
               <Danger label={`Cancel ${card.code}`}>

@@ -5,7 +5,7 @@ import { newMember } from '../../../operator/people.js';
 import { newOrganization } from '../../../operator/organizations.js';
 import { parseValues } from '../../../schema/read.js';
 import { Field, Form, Search } from '../../../web/form.js';
-import { Badge, Empty, Older, PageHeading, Panel, Table, Time } from '../../../web/parts.js';
+import { Badge, count, Empty, Older, PageHeading, Panel, Table, Time } from '../../../web/parts.js';
 import { linkShown } from '../../members.js';
 import { type KnownContext, page, type Sent, shownOnce } from '../../page.js';
 import { filteredBy, partOf } from '../../paging.js';
@@ -32,7 +32,7 @@ export const organizationsPage = page({
   view: ({ shown, last }, context) => (
     <>
       <PageHeading title="Organizations" />
-      <Search name="q" label="Name begins with" value={context.query('q')} required={false} />
+      <Search name="q" label="Name begins with" value={context.query('q')} optional />
       {shown.length === 0 ? (
         <Empty title="No organization is like this">
           Make the first one below, or look for another name.
@@ -41,29 +41,23 @@ export const organizationsPage = page({
         <Table
           label="Organizations"
           rows={shown}
-          columns={[
-            {
-              name: 'Organization',
-              kind: 'head',
-              cell: ({ id, name, suspendedAt }) => (
-                <>
-                  <a href={context.url('home', { org: id })}>{name}</a>{' '}
-                  {suspendedAt === null ? null : <Badge tone="warn">Suspended</Badge>}
-                  <span class="under mono">{id}</span>
-                </>
-              ),
-            },
-            { name: 'Credits', kind: 'number', cell: ({ balance }) => balance.toLocaleString('en-US') },
-            { name: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
-            {
-              name: 'More',
-              cell: ({ id, name }) => (
-                <a href={context.url('credits', { org: id })} aria-label={`Add credits for ${name}`}>
-                  Add credits
-                </a>
-              ),
-            },
-          ]}
+          columns={{
+            Organization: ({ id, name, suspendedAt }) => (
+              <>
+                <a href={context.url('home', { org: id })}>{name}</a>{' '}
+                {suspendedAt === null ? null : <Badge tone="warn">Suspended</Badge>}
+                <span class="under mono">{id}</span>
+              </>
+            ),
+            Credits: ({ balance }) => count(balance),
+            Since: ({ createdAt }) => <Time at={createdAt} />,
+            More: ({ id, name }) => (
+              <a href={context.url('credits', { org: id })} aria-label={`Add credits for ${name}`}>
+                Add credits
+              </a>
+            ),
+          }}
+          numbers={['Credits']}
         />
       )}
       <Older to={last && filteredBy(context, ['q'], { before: last.id })} />
@@ -71,7 +65,7 @@ export const organizationsPage = page({
         <Form action="make" button="Create organization">
           <div class="beside">
             <Field name="name" label="Name" />
-            <Field name="house_hand" label="House hand" required={false} />
+            <Field name="house_hand" label="House hand" optional />
           </div>
           <div class="beside">
             <Field name="owner" label="First owner" />
