@@ -169,32 +169,26 @@ export const dueDay = rememberingLast(
     addBusinessDays(addDays(latest, -mailDays), -productionDays),
 );
 
-const existingDate =
-  (what: string, shown: (text: string) => string) =>
-  (text: string): LocalDate => {
-    const date = parseLocalDate(text);
-    if (date === null)
-      throw new DomainError(
-        'invalid_date',
-        `${what} must be a date that exists, written YYYY-MM-DD${shown(text)}.`,
-      );
-    return date;
-  };
+const existingDate = (what: string, text: string, shown = ''): LocalDate => {
+  const date = parseLocalDate(text);
+  if (date === null)
+    throw new DomainError('invalid_date', `${what} must be a date that exists, written YYYY-MM-DD${shown}.`);
+  return date;
+};
 
 /**
  * The arrive-by date that a client asks for. Throws `invalid_date`. (decision 18: which arrive-by dates are
  * accepted)
  */
-export const readArriveOn = existingDate('The arrive-by date', (text) => `, not \`${truncate(text, 40)}\``);
-
-const workAnniversary = existingDate('The work anniversary', () => '');
+export const readArriveOn = (text: string): LocalDate =>
+  existingDate('The arrive-by date', text, `, not \`${truncate(text, 40)}\``);
 
 /**
  * The day on which a contact began to work somewhere. Throws `invalid_date`. (decision 21: dates of a
  * contact)
  */
 export const readWorkAnniversary = (text: string): LocalDate | null =>
-  isBlank(text) ? null : workAnniversary(text);
+  isBlank(text) ? null : existingDate('The work anniversary', text);
 
 /**
  * The arrive-by date, if it can be honored. Throws `invalid_date`; the message gives the earliest possible

@@ -84,16 +84,11 @@ export const handwriting: Aggregate<Handwriting, HandwritingEvent> = {
 export const putHandwriting =
   (name: string, active: boolean) =>
   (state: Handwriting): HandwritingEvent[] => {
-    if (state === null) {
-      const offered: HandwritingEvent = { type: 'HandwritingOffered', data: { name } };
-      return active ? [offered] : [offered, { type: 'HandwritingWithdrawn', data: {} }];
-    }
+    const offered: HandwritingEvent = { type: 'HandwritingOffered', data: { name: state?.name ?? name } };
+    const withdrawn: HandwritingEvent = { type: 'HandwritingWithdrawn', data: {} };
+    if (state === null) return active ? [offered] : [offered, withdrawn];
     if (state.active === active) return [];
-    return [
-      active
-        ? { type: 'HandwritingOffered', data: { name: state.name } }
-        : { type: 'HandwritingWithdrawn', data: {} },
-    ];
+    return [active ? offered : withdrawn];
   };
 
 /**

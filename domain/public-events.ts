@@ -1,5 +1,5 @@
 import type { CardEvent } from './card.js';
-import type { Actor, EventMetadata, RecordedEvent } from './events.js';
+import type { Actor, EventMetadata } from './events.js';
 import { derivedUuid, type Uuid } from './ids.js';
 
 /** The types of events to which endpoints can subscribe. (docs/contract.md#events) */
@@ -73,14 +73,13 @@ const withTime = (time: string, uuid: Uuid): string => `${time}${characters(uuid
 const timeDigits = 12;
 const timeIn = (publicEvent: string): string => publicEvent.slice('evt_'.length).slice(0, timeDigits);
 
-interface Identified extends Pick<RecordedEvent, 'id'> {
-  readonly metadata: Pick<EventMetadata, 'occurredAt'>;
-}
-
 /** The id of a public event, derived from the domain event. (decision 58: ids and bytes of a delivery) */
-export const publicEventId = ({ id, metadata }: Identified): string => {
-  const time = Date.parse(metadata.occurredAt).toString(16).padStart(timeDigits, '0');
-  return `evt_${withTime(time, id)}`;
+export const publicEventId = (event: {
+  readonly id: Uuid;
+  readonly metadata: Pick<EventMetadata, 'occurredAt'>;
+}): string => {
+  const time = Date.parse(event.metadata.occurredAt).toString(16).padStart(timeDigits, '0');
+  return `evt_${withTime(time, event.id)}`;
 };
 
 /** The id of a delivery: one per event and endpoint. (decision 58: ids and bytes of a delivery) */

@@ -1,6 +1,6 @@
 import { card, isFilledByPayer, owedBy } from './card.js';
 import { changeBy, ledger, type LedgerEvent, type Return } from './credits.js';
-import { parseEvent, type Actor, type EventMetadata, type RecordedEvent, type Slot } from './events.js';
+import { parseEvent, type Actor, type RecordedEvent, type Slot } from './events.js';
 import { categoryOf, idOf, type CommandId, type Instant, type Milliseconds } from './ids.js';
 import { OpenMoney, placeName } from './open-money.js';
 import { purchase } from './purchase.js';
@@ -79,15 +79,19 @@ const returnName = (cause: Return): string =>
 
 /** As much of an event as an answer shows of it: there may be millions. */
 interface Seen extends Pick<RecordedEvent, 'stream' | 'revision' | 'position'> {
-  readonly metadata: Pick<EventMetadata, 'occurredAt' | 'actor'>;
+  readonly at: Instant;
+  readonly actor: Actor;
 }
 
-const seen = ({ stream, revision, position, metadata: { occurredAt, actor } }: RecordedEvent): Seen => ({
-  stream,
-  revision,
-  position,
-  metadata: { occurredAt, actor },
-});
+const seen = ({ stream, revision, position, metadata }: RecordedEvent): Seen => {
+  const { occurredAt: at, actor } = metadata;
+  return { stream, revision, position, at, actor };
+};
+
+interface RecordedMovement {
+  readonly stored: Seen;
+  readonly event: LedgerEvent;
+}
 
 interface Debt {
   readonly amount: number;
@@ -95,44 +99,10 @@ interface Debt {
   readonly event: Seen;
 }
 
-/** Facts from the streams of cards and purchases: filled slots, debts, and orders. */
-class StreamFacts {
-  /** Slots that the command that paid for them has filled. */
-  readonly #paid = new Set<string>();
-  readonly debts = new Map<string, Debt>();
-  readonly orders = new Map<
-    string,
-    { readonly amount: number; readonly reference: string; readonly event: Seen }
-  >();
-
-  observe(event: RecordedEvent): void {
-    const category = categoryOf(event.stream);
-    if (category === 'card') this.#card(event);
-    if (category === 'purchase') {
-      const { amount, reference } = parseEvent(purchase, event).data;
-      this.orders.set(idOf(event.stream), { amount, reference, event: seen(event) });
-    }
-  }
-
-  #card(event: RecordedEvent): void {
-    const code = idOf(event.stream);
-    const slot = { card: code, revision: event.revision, command: event.metadata.causationId as CommandId };
-    if (isFilledByPayer(slot, event)) this.#paid.add(slotName(slot));
-    const amount = owedBy(parseEvent(card, event));
-    const why =
-      event.type === 'CardCancelled' ? 'cancelled' : event.type === 'CardFailed' ? 'failed' : 'held';
-    if (amount > 0) this.debts.set(placeName(code, event.revision), { amount, why, event: seen(event) });
-  }
-
-  /** Whether the command that paid for a slot has filled it. */
-  paid(slot: Slot): boolean {
-    return this.#paid.has(slotName(slot));
-  }
-}
-
-interface RecordedMovement {
-  readonly stored: Seen;
-  readonly event: LedgerEvent;
+interface OrderedCredits {
+  readonly amount: number;
+  readonly reference: string;
+  readonly event: Seen;
 }
 
 /** The purpose of a movement: each name occurs once. (docs/money.md, rule 1: a cause moves money once) */
@@ -141,115 +111,12 @@ const nameOf = ({ type, data }: LedgerEvent): string => {
   return type === 'CreditReturned' ? `return ${returnName(data.cause)}` : `${type} ${data.cause}`;
 };
 
-const found = (
-  code: Finding['code'],
-  subject: string,
-  { position }: Seen,
-  message: string,
-): readonly Finding[] => [{ code, subject, position, message }];
-
-/** Judges a movement by its purpose, and by the movement that undoes it. */
-const judge = (
-  { stored, event }: RecordedMovement,
-  facts: StreamFacts,
-  named: ReadonlyMap<string, RecordedMovement>,
-): readonly Finding[] => {
-  const { amount } = event.data;
-  if (event.type === 'CreditSpent') {
-    const slot = slotName(event.data.cause);
-    const back = facts.paid(event.data.cause) ? named.get(`return ${slot}`) : undefined;
-    return back === undefined
-      ? []
-      : found(
-          'paid_card_returned',
-          slot,
-          back.stored,
-          'The credit of a card that was made came back as void.',
-        );
-  }
-  if (event.type === 'CreditReturned') {
-    const name = returnName(event.data.cause);
-    const due = facts.debts.get(name)?.amount ?? named.get(`spend ${name}`)?.event.data.amount ?? amount;
-    return due === amount
-      ? []
-      : found('wrong_amount', name, stored, `${due} credits were due, and ${amount} came back.`);
-  }
-  const { cause } = event.data;
-  const ordered = facts.orders.get(cause)?.amount ?? amount;
-  return ordered === amount
-    ? []
-    : found('wrong_amount', cause, stored, `${ordered} credits were ordered, and ${amount} came.`);
-};
-
-/** The open work, each item with the event that began it. */
-const openIn = (
-  money: OpenMoney,
-  groundless: Iterable<string>,
-  facts: StreamFacts,
-  named: ReadonlyMap<string, RecordedMovement>,
-): readonly OpenItem[] => {
-  const item = (
-    kind: OpenItem['kind'],
-    subject: string,
-    began: Seen | undefined,
-    amount: number | undefined,
-  ): readonly OpenItem[] =>
-    began === undefined || amount === undefined
-      ? []
-      : [{ kind, subject, amount, at: began.metadata.occurredAt, position: began.position }];
-  const ofMovement = (kind: OpenItem['kind'], subject: string, name: string): readonly OpenItem[] => {
-    const movement = named.get(name);
-    return item(kind, subject, movement?.stored, movement?.event.data.amount);
-  };
-  return [
-    ...money.spends.flatMap(({ slot }) => ofMovement('spend', slotName(slot), `spend ${slotName(slot)}`)),
-    ...[...money.early, ...groundless].flatMap((name) => [
-      ...ofMovement('movement', name, `return ${name}`),
-      ...ofMovement('movement', name, `CreditsPurchased ${name}`),
-    ]),
-    ...money.debts.flatMap(({ card: code, revision, amount }) =>
-      item('debt', placeName(code, revision), facts.debts.get(placeName(code, revision))?.event, amount),
-    ),
-    ...money.orders.flatMap(({ purchase: id, amount }) =>
-      item('purchase', id, facts.orders.get(id)?.event, amount),
-    ),
-  ];
-};
-
-/** The slot of a spend that there is not, if the movement returns its credit. */
-const groundOf = (
-  { event }: RecordedMovement,
-  named: ReadonlyMap<string, RecordedMovement>,
-): readonly string[] => {
-  if (event.type !== 'CreditReturned' || !('void' in event.data.cause)) return [];
-  const slot = slotName(event.data.cause.void);
-  return named.has(`spend ${slot}`) ? [] : [slot];
-};
-
-/** Adds up movements: each must state the sum of all movements up to it, and causes must be unique. */
-const addUp = (
-  movement: RecordedMovement,
-  balance: number,
-  named: ReadonlyMap<string, RecordedMovement>,
-): readonly Finding[] => {
-  const { stored, event } = movement;
-  const isRight = balance === event.data.balance && balance >= 0;
-  const message = `The movements up to here add up to ${balance}, and this one says ${event.data.balance}.`;
-  return [
-    ...(isRight ? [] : found('wrong_balance', stored.stream, stored, message)),
-    ...(named.get(nameOf(event)) === movement
-      ? []
-      : found('cause_moved_twice', nameOf(event), stored, 'An earlier movement has the same cause.')),
-  ];
-};
-
-const bookingOf = ({ stored, event }: RecordedMovement, facts: StreamFacts): Booking => {
-  const { occurredAt: at, actor } = stored.metadata;
-  const { amount, cause } = event.data;
-  const reference = typeof cause === 'string' ? (facts.orders.get(cause)?.reference ?? null) : null;
-  const reason = 'reason' in event.data ? event.data.reason : null;
-  return { position: stored.position, at, amount, reference, reason, actor };
-};
+const found = (code: Finding['code'], subject: string, { position }: Seen, message: string): Finding => ({
+  code,
+  subject,
+  position,
+  message,
+});
 
 /** The sums of the movements of a period. */
 class Sums {
@@ -260,23 +127,6 @@ class Sums {
   readonly cards = { paid: 0, cancelled: 0, failed: 0, held: 0, void: 0 };
   readonly purchases: Booking[] = [];
   readonly withdrawals: Booking[] = [];
-
-  add(movement: RecordedMovement, facts: StreamFacts): void {
-    const { type, data } = movement.event;
-    if (type === 'CreditsPurchased') {
-      this.purchased += data.amount;
-      this.purchases.push(bookingOf(movement, facts));
-    } else if (type === 'CreditsWithdrawn') {
-      this.withdrawn += data.amount;
-      this.withdrawals.push(bookingOf(movement, facts));
-    } else if (type === 'CreditReturned') {
-      this.returned += data.amount;
-      this.cards[facts.debts.get(returnName(data.cause))?.why ?? 'void']++;
-    } else {
-      this.spent += data.amount;
-      if (facts.paid(data.cause)) this.cards.paid++;
-    }
-  }
 }
 
 /**
@@ -286,39 +136,49 @@ class Sums {
  */
 export class Books {
   readonly #movements: RecordedMovement[] = [];
+  /** The first movement of each name. */
   readonly #named = new Map<string, RecordedMovement>();
-  readonly #facts = new StreamFacts();
+  /** Slots that the command that paid for them has filled. */
+  readonly #paid = new Set<string>();
+  readonly #debts = new Map<string, Debt>();
+  readonly #orders = new Map<string, OrderedCredits>();
   readonly #money = new OpenMoney();
 
   observe(stored: RecordedEvent): void {
     this.#money.observe(stored);
-    if (categoryOf(stored.stream) !== 'credits') return this.#facts.observe(stored);
-    const event = parseEvent(ledger, stored);
-    const movement = { stored: seen(stored), event };
-    this.#movements.push(movement);
-    const name = nameOf(event);
-    if (!this.#named.has(name)) this.#named.set(name, movement);
+    const category = categoryOf(stored.stream);
+    if (category === 'credits')
+      this.#observeMovement({ stored: seen(stored), event: parseEvent(ledger, stored) });
+    if (category === 'card') this.#observeCard(stored);
+    if (category === 'purchase') {
+      const { amount, reference } = parseEvent(purchase, stored).data;
+      this.#orders.set(idOf(stored.stream), { amount, reference, event: seen(stored) });
+    }
   }
 
   /** Adds them up, a movement a step: there may be millions. */
   *addUp({ after, until, mayBeOpenFor }: Period): Generator<void, Reconciliation, void> {
-    const [facts, named, movements] = [this.#facts, this.#named, this.#movements];
     const sums = new Sums();
     const badSums: Finding[] = [];
     const badCauses: Finding[] = [];
+    /** The slots of spends that there are not, and whose credits came back. */
     const groundless = new Set<string>();
     let balance = 0;
     let opening = 0;
-    for (const movement of movements) {
-      balance += changeBy(movement.event);
-      badSums.push(...addUp(movement, balance, named));
-      badCauses.push(...judge(movement, facts, named));
-      for (const slot of groundOf(movement, named)) groundless.add(slot);
-      if (movement.stored.revision > after) sums.add(movement, facts);
-      else opening = movement.event.data.balance;
+    for (const movement of this.#movements) {
+      const { stored, event } = movement;
+      balance += changeBy(event);
+      badSums.push(...this.#misstated(movement, balance));
+      badCauses.push(...this.#misjudged(movement));
+      if (event.type === 'CreditReturned' && 'void' in event.data.cause) {
+        const slot = slotName(event.data.cause.void);
+        if (!this.#named.has(`spend ${slot}`)) groundless.add(slot);
+      }
+      if (stored.revision > after) this.#addTo(sums, movement);
+      else opening = event.data.balance;
       yield;
     }
-    const open = openIn(this.#money, groundless, facts, named);
+    const open = this.#open(groundless);
     const overdue = open
       .filter(({ at }) => Date.parse(until) - Date.parse(at) > mayBeOpenFor)
       .map(({ kind, subject, at, position }) => ({
@@ -329,10 +189,98 @@ export class Books {
       }));
     return {
       opening,
-      closing: movements.at(-1)?.event.data.balance ?? 0,
+      closing: this.#movements.at(-1)?.event.data.balance ?? 0,
       ...sums,
       open,
       findings: [...badSums, ...badCauses, ...overdue],
     };
+  }
+
+  #observeMovement(movement: RecordedMovement): void {
+    this.#movements.push(movement);
+    const name = nameOf(movement.event);
+    if (!this.#named.has(name)) this.#named.set(name, movement);
+  }
+
+  #observeCard(event: RecordedEvent): void {
+    const code = idOf(event.stream);
+    const slot = { card: code, revision: event.revision, command: event.metadata.causationId as CommandId };
+    if (isFilledByPayer(slot, event)) this.#paid.add(slotName(slot));
+    const amount = owedBy(parseEvent(card, event));
+    const why =
+      event.type === 'CardCancelled' ? 'cancelled' : event.type === 'CardFailed' ? 'failed' : 'held';
+    if (amount > 0) this.#debts.set(placeName(code, event.revision), { amount, why, event: seen(event) });
+  }
+
+  /** A movement must state the sum of all movements up to it, and have a cause of its own. */
+  *#misstated(movement: RecordedMovement, balance: number): Generator<Finding, void, void> {
+    const { stored, event } = movement;
+    const message = `The movements up to here add up to ${balance}, and this one says ${event.data.balance}.`;
+    if (balance !== event.data.balance || balance < 0)
+      yield found('wrong_balance', stored.stream, stored, message);
+    if (this.#named.get(nameOf(event)) !== movement)
+      yield found('cause_moved_twice', nameOf(event), stored, 'An earlier movement has the same cause.');
+  }
+
+  /** Judges a movement by its purpose, and by the movement that undoes it. */
+  *#misjudged({ stored, event: { type, data } }: RecordedMovement): Generator<Finding, void, void> {
+    const { amount } = data;
+    if (type === 'CreditSpent') {
+      const slot = slotName(data.cause);
+      const back = this.#paid.has(slot) ? this.#named.get(`return ${slot}`) : undefined;
+      const message = 'The credit of a card that was made came back as void.';
+      if (back !== undefined) yield found('paid_card_returned', slot, back.stored, message);
+    } else if (type === 'CreditReturned') {
+      const name = returnName(data.cause);
+      const due = this.#debts.get(name)?.amount ?? this.#named.get(`spend ${name}`)?.event.data.amount;
+      const message = `${due} credits were due, and ${amount} came back.`;
+      if ((due ?? amount) !== amount) yield found('wrong_amount', name, stored, message);
+    } else {
+      const ordered = this.#orders.get(data.cause)?.amount ?? amount;
+      const message = `${ordered} credits were ordered, and ${amount} came.`;
+      if (ordered !== amount) yield found('wrong_amount', data.cause, stored, message);
+    }
+  }
+
+  #addTo(sums: Sums, { stored, event: { type, data } }: RecordedMovement): void {
+    if (type === 'CreditReturned') {
+      sums.returned += data.amount;
+      sums.cards[this.#debts.get(returnName(data.cause))?.why ?? 'void']++;
+    } else if (type === 'CreditSpent') {
+      sums.spent += data.amount;
+      if (this.#paid.has(slotName(data.cause))) sums.cards.paid++;
+    } else {
+      const { position, at, actor } = stored;
+      const { amount, cause, reason } = data;
+      const reference = this.#orders.get(cause)?.reference ?? null;
+      const isPurchase = type === 'CreditsPurchased';
+      sums[isPurchase ? 'purchased' : 'withdrawn'] += amount;
+      sums[isPurchase ? 'purchases' : 'withdrawals'].push({ position, at, amount, reference, reason, actor });
+    }
+  }
+
+  /** The open work, each item with the event that began it. */
+  #open(groundless: Iterable<string>): readonly OpenItem[] {
+    const [money, items]: [OpenMoney, OpenItem[]] = [this.#money, []];
+    const add = (kind: OpenItem['kind'], subject: string, began?: Seen, amount?: number): void => {
+      if (began === undefined || amount === undefined) return;
+      items.push({ kind, subject, amount, at: began.at, position: began.position });
+    };
+    const addMovement = (kind: OpenItem['kind'], subject: string, name: string): void => {
+      const movement = this.#named.get(name);
+      add(kind, subject, movement?.stored, movement?.event.data.amount);
+    };
+    for (const { slot } of money.spends) addMovement('spend', slotName(slot), `spend ${slotName(slot)}`);
+    for (const name of [...money.early, ...groundless]) {
+      addMovement('movement', name, `return ${name}`);
+      addMovement('movement', name, `CreditsPurchased ${name}`);
+    }
+    for (const { card: code, revision, amount } of money.debts) {
+      const name = placeName(code, revision);
+      add('debt', name, this.#debts.get(name)?.event, amount);
+    }
+    for (const { purchase: id, amount } of money.orders)
+      add('purchase', id, this.#orders.get(id)?.event, amount);
+    return items;
   }
 }

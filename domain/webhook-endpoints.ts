@@ -2,10 +2,14 @@ import { z } from 'zod';
 import { DomainError } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { Instant, Uuid, type Milliseconds } from './ids.js';
-import type { SecretRef } from './webhook-signing.js';
 import type { WebhookUrl } from './webhook-url.js';
 
+/**
+ * Which secret of an endpoint: the master key from which it is derived, and its number, from 0; every
+ * rotation adds one.
+ */
 const Secret = z.object({ key: z.string(), generation: z.int().min(0) });
+export type SecretRef = Readonly<z.infer<typeof Secret>>;
 
 /** The events about the webhook endpoints of one organization, in the stream `webhooks-{org}`. */
 export const webhookEvents = events({
@@ -155,32 +159,23 @@ export const endpointOf = ({ endpoints }: WebhookEndpoints, id: string): Endpoin
  * are `maxEndpoints` of them. (decision 55: registering an endpoint again)
  */
 export const register =
-  ({
-    id,
-    url,
-    events: subscribed,
-    description,
-    key,
-    at,
-    maxEndpoints: limit = Infinity,
-  }: Pick<Endpoint, 'id' | 'url' | 'events' | 'description'> & {
-    readonly key: string;
-    readonly at: Instant;
-    readonly maxEndpoints?: number;
-  }) =>
+  (
+    endpoint: Pick<Endpoint, 'id' | 'url' | 'events' | 'description'> & {
+      readonly key: string;
+      readonly at: Instant;
+      readonly maxEndpoints?: number;
+    },
+  ) =>
   (state: WebhookEndpoints): WebhookEvent[] => {
+    const { id, url, events: subscribed, description, key, at, maxEndpoints: limit = Infinity } = endpoint;
     if (endpointOfUrl(state, url) !== null) return [];
     if (state.endpoints.length >= limit)
       throw new DomainError(
         'too_many_endpoints',
         `This organization has ${state.endpoints.length} webhook endpoints, and no more than ${limit} are allowed. Delete one that is not used any more.`,
       );
-    return [
-      {
-        type: 'EndpointRegistered',
-        data: { id, url, events: [...subscribed], description, secret: { key, generation: 0 }, at },
-      },
-    ];
+    const data = { id, url, events: [...subscribed], description, secret: { key, generation: 0 }, at };
+    return [{ type: 'EndpointRegistered', data }];
   };
 
 const sameList = (a: readonly string[], b: readonly string[]): boolean =>
@@ -249,10 +244,6 @@ export const rotate =
   (id: string, key: string, at: Instant) =>
   (state: WebhookEndpoints): WebhookEvent[] => {
     const endpoint = endpointOf(state, id);
-    return [
-      {
-        type: 'SecretRotated',
-        data: { id: endpoint.id, secret: { key, generation: endpoint.secrets[0].generation + 1 }, at },
-      },
-    ];
+    const secret = { key, generation: endpoint.secrets[0].generation + 1 };
+    return [{ type: 'SecretRotated', data: { id: endpoint.id, secret, at } }];
   };

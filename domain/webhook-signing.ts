@@ -1,6 +1,7 @@
 import { NamedError } from './errors.js';
 import { createHmac } from 'node:crypto';
 import type { Brand, Milliseconds } from './ids.js';
+import type { SecretRef } from './webhook-endpoints.js';
 
 /**
  * One line of the service's key file: 32 random bytes and their name. Signing secrets are derived from it and
@@ -15,15 +16,6 @@ export interface MasterKey {
 
 /** All keys of the file, newest first; never empty. */
 export type MasterKeys = readonly [MasterKey, ...MasterKey[]];
-
-/**
- * Which secret of an endpoint: the master key from which it is derived, and its number, from 0; every
- * rotation adds one.
- */
-export interface SecretRef {
-  readonly key: string;
-  readonly generation: number;
-}
 
 /**
  * `whsec_` and base64 of 32 bytes, as the receiver gets it. (decision 59: secrets, rotation, Standard

@@ -12,8 +12,8 @@ import {
   type Card,
   type CardEvent,
 } from '../../domain/card.js';
-import { parseEvent, type EventMetadata } from '../../domain/events.js';
-import { categoryOf, type StreamName, type Uuid } from '../../domain/ids.js';
+import { parseEvent, type EventMetadata, type RecordedEvent } from '../../domain/events.js';
+import { categoryOf, type StreamName } from '../../domain/ids.js';
 
 /** The decision that records such an event; null for one that a decision on a card does not bring. */
 const decisionOf = (event: CardEvent): ((state: Card) => readonly CardEvent[]) | null => {
@@ -51,14 +51,10 @@ const isAllowed = (state: Card, event: CardEvent): boolean => {
   }
 };
 
-interface ExportLine {
-  readonly stream?: StreamName;
-  readonly revision?: number;
-  readonly id?: Uuid;
-  readonly type?: string;
+type ExportLine = Partial<Pick<RecordedEvent, 'stream' | 'revision' | 'id' | 'type'>> & {
   readonly data?: string;
   readonly metadata?: string;
-}
+};
 
 function* linesIn(file: Buffer): Generator<string> {
   for (let start = 0; start < file.length;) {
@@ -81,17 +77,11 @@ export const forbiddenTransitions = (file: Buffer): readonly string[] => {
       text === '' ? {} : (JSON.parse(text) as ExportLine);
     if (stream === undefined || revision === undefined || id === undefined || type === undefined) continue;
     if (categoryOf(stream) !== 'card' || (revision > 0 && !states.has(stream))) continue;
-    const recorded = JSON.parse(data ?? '{}') as object;
-    const stored = {
-      id,
-      stream,
-      revision,
-      position: null,
-      type,
-      data: { personal: null, ...recorded },
+    const recorded = {
+      data: { personal: null, ...(JSON.parse(data ?? '{}') as object) },
       metadata: JSON.parse(metadata ?? '{}') as EventMetadata,
     };
-    const event = parseEvent(card, stored);
+    const event = parseEvent(card, { id, stream, revision, position: null, type, ...recorded });
     const state = states.get(stream) ?? card.initial;
     if (!isAllowed(state, event))
       found.push(`${stream}@${revision}: ${type} was not allowed after what stood before`);

@@ -1,11 +1,13 @@
 import { addDays, today } from '../../domain/calendar.js';
 import { insteadOf } from '../../domain/errors.js';
 import type { Instant, LocalDate, OrganizationId } from '../../domain/ids.js';
-import { cardCounts, cardDays, type CardCount, type CardDayDocument } from '../../projections/card-days.js';
+import { cardCounts, cardDays, type CardCount } from '../../projections/card-days.js';
 import { ReadModelsUnavailable, type ReadModels } from '../ports/read-models.js';
 
 /** Counts of an organization's cards on a day of the service's time zone. */
 export type CardDay = { readonly day: LocalDate } & Readonly<Record<CardCount, number>>;
+
+const noCards = { accepted: 0, mailed: 0, cancelled: 0 } satisfies Record<CardCount, number>;
 
 export interface DaysWanted {
   readonly now: Instant;
@@ -13,15 +15,6 @@ export interface DaysWanted {
   /** How many, today included. */
   readonly days: number;
 }
-
-/** Each hour of a document in which something was counted, by the local day on which it begins. */
-const hoursOf = (document: CardDayDocument, timeZone: string): readonly CardDay[] =>
-  Array.from({ length: 24 }, (_, hour) => {
-    const [accepted = 0, mailed = 0, cancelled = 0] = cardCounts.map((count) => document[count][hour]);
-    if (accepted + mailed + cancelled === 0) return null;
-    const at = new Date(`${document.day}T${String(hour).padStart(2, '0')}:00:00Z`).toISOString() as Instant;
-    return { day: today(at, timeZone), accepted, mailed, cancelled };
-  }).filter((counted) => counted !== null);
 
 /**
  * The last days, oldest first, including days without cards; null while they are counted for the first time.
@@ -37,12 +30,15 @@ export const readCardDays = async (
   // A page is shown without its counts rather than not at all.
   const rows = await read.catch(insteadOf(ReadModelsUnavailable, null));
   if (rows === null) return null;
-  const counted = rows.flatMap(({ document }) => hoursOf(document, timeZone));
-  const last = today(now, timeZone);
-  return Array.from({ length: days }, (_, index) => {
-    const day = addDays(last, index + 1 - days);
-    const own = counted.filter((hour) => hour.day === day);
-    const sum = (count: CardCount): number => own.reduce((total, hour) => total + hour[count], 0);
-    return { day, accepted: sum('accepted'), mailed: sum('mailed'), cancelled: sum('cancelled') };
-  });
+  const first = addDays(today(now, timeZone), 1 - days);
+  const counted = Array.from({ length: days }, (_, index) => ({ day: addDays(first, index), ...noCards }));
+  for (const { document } of rows)
+    for (const count of cardCounts)
+      for (const [hour, cards] of document[count].entries()) {
+        if (cards === 0) continue;
+        const at = `${document.day}T${String(hour).padStart(2, '0')}:00:00.000Z` as Instant;
+        const own = counted.find(({ day }) => day === today(at, timeZone));
+        if (own !== undefined) own[count] += cards;
+      }
+  return counted;
 };

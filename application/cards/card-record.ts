@@ -68,10 +68,6 @@ export const cardForOperator = async (
   return { was: { card, order, message }, asOf: at };
 };
 
-interface OrderPage extends CardForOperator {
-  readonly history: readonly Happening[];
-}
-
 /**
  * A card as its order page shows it. Only the floor sees that a step was repeated: `withRecovered` keeps
  * steps that failed and were started again. Throws `card_not_found`.
@@ -80,7 +76,7 @@ export const readOrderPage = async (
   deps: RecordDeps,
   code: CardCode,
   { withRecovered }: { readonly withRecovered: boolean },
-): Promise<OrderPage> => {
+): Promise<CardForOperator & { readonly history: readonly Happening[] }> => {
   const { order, message, document, history: recorded } = await readRecord(deps, code, null);
   const all = recorded.map(({ stored: { metadata }, event }) => ({
     at: metadata.occurredAt,

@@ -13,9 +13,9 @@ import { DomainError } from '../../domain/errors.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { organization, whyHeld } from '../../domain/organization.js';
 import { positionOfLast, retry, type WriteDeps } from '../writing/execute.js';
-import type { Payments, PaymentResult } from '../money/payments.js';
+import type { Payments } from '../money/payments.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
-import type { Loaded } from '../writing/streams.js';
+import { decidedBy, type Loaded } from '../writing/streams.js';
 
 export interface ChangeCardDeps extends WriteDeps {
   readonly payments: Payments;
@@ -62,7 +62,7 @@ export const releaseCard = (
   decide: DecideCard,
 ): Promise<ChangedCard> => change(deps, target, command, decide, 'spend');
 
-const change = async (
+const change = (
   deps: ChangeCardDeps,
   { code, org: visibleTo }: CardOf,
   asked: Command,
@@ -72,32 +72,41 @@ const change = async (
 ): Promise<ChangedCard> => {
   const { payments, streams, readYourWrites } = deps;
   const isPaid = moves === 'spend';
-  /** Decides again if credits move whose ledger was not looked at before the card. (docs/money.md, rule 2) */
-  const decided = async (since: number | null): Promise<CardDecision> => {
+  /** `since`: the ledger's revision from before the card is read. Null if the card has changed meanwhile. */
+  const attempt = async (since: number | null): Promise<ChangedCard | null> => {
     const at = await streams.load(card, code);
     const { org, design } = requireCard(at.state, visibleTo).order;
     const events = await decideOn(deps, at, decide);
     const goesOn = isPaid || events.some(({ type }) => type === 'CardQueued');
     const reason = goesOn ? whyHeld((await streams.load(organization, org)).state, design.id) : null;
     if (reason !== null) throw new DomainError('invalid_transition', `${reason}.`);
-    const isFree = !isPaid && events.every((event) => owedBy(event) === 0);
-    return isFree || since !== null
-      ? { org, command: { ...asked, org }, since, at, events }
-      : decided(await payments.before(org));
-  };
-  return retry(deps, async () => {
-    const looksFirst = moves !== null && visibleTo !== null;
-    const { at, events, ...write } = await decided(looksFirst ? await payments.before(visibleTo) : null);
+    const first = at.revision + 1;
+    const owed = events
+      .map((event, index) => ({ card: code, revision: first + index, amount: owedBy(event) }))
+      .filter(({ amount }) => amount > 0);
+    // Credits move: their ledger is to be looked at before the card. (docs/money.md, rule 2)
+    if (since === null && (isPaid || owed.length > 0)) return attempt(await payments.before(org));
     if (events.length === 0) await untilShown(deps, at);
     else {
-      const written = await record(deps, code, { at, events, ...write }, isPaid);
+      const command = { ...asked, org };
+      const decided = decidedBy(command, events);
+      const write = streams.write(card, at, decided);
+      const slot = { card: code, revision: first, command: command.id };
+      const written = isPaid
+        ? await payments.pay({ org, command, write, slot, since })
+        : await payments.record({ org, command, write, owed, since });
       if (written === null) return null;
+      streams.appended(card, at, decided, write, written.position);
       await readYourWrites.afterWrite(written.position);
     }
     return {
       card: requireCard(events.reduce(card.evolve, at.state)),
-      creditsReturned: events.reduce((sum, event) => sum + owedBy(event), 0),
+      creditsReturned: owed.reduce((sum, { amount }) => sum + amount, 0),
     };
+  };
+  return retry(deps, async () => {
+    const looksFirst = moves !== null && visibleTo !== null;
+    return attempt(looksFirst ? await payments.before(visibleTo) : null);
   });
 };
 
@@ -119,38 +128,4 @@ const decideOn = async (
 const untilShown = async (deps: ChangeCardDeps, at: Loaded<Card>): Promise<void> => {
   const position = await positionOfLast(deps, at);
   if (position !== null) await deps.readYourWrites.afterWrite(position);
-};
-
-/**
- * A decision about to be recorded. `since`: the ledger's revision from before the card was read; null if no
- * credit moves.
- */
-interface CardDecision {
-  readonly org: OrganizationId;
-  readonly command: Command;
-  readonly since: number | null;
-  readonly at: Loaded<Card>;
-  readonly events: readonly CardEvent[];
-}
-
-/** Null if the card has changed since, so that it must be decided on again. */
-const record = async (
-  { payments, streams }: ChangeCardDeps,
-  code: CardCode,
-  { org, command, since, at, events }: CardDecision,
-  isPaid: boolean,
-): Promise<PaymentResult | null> => {
-  const decided = events.map((event) => ({ event, command }));
-  const write = streams.write(card, at, decided);
-  const first = at.revision + 1;
-  const owed = events.flatMap((event, index) => {
-    const amount = owedBy(event);
-    return amount === 0 ? [] : [{ card: code, revision: first + index, amount }];
-  });
-  const slot = { card: code, revision: first, command: command.id };
-  const written = isPaid
-    ? await payments.pay({ org, command, write, slot, since })
-    : await payments.record({ org, command, write, owed, since });
-  if (written !== null) streams.appended(card, at, decided, write, written.position);
-  return written;
 };

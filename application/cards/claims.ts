@@ -101,22 +101,16 @@ const takeOver = async (
     return { made: oldCode };
   }
   const isFree = found.revision === noStream;
-  if (!isFree) await settleSpendsOf(deps, request, old);
+  // The earlier owner may have paid for a code that was taken: once the claim has another code, later owners
+  // can't know that. If the credit can't be returned here, the reconciler returns it.
+  const lost = isFree ? [] : await openSpends(deps, old, [oldCode]);
+  for (const spend of lost) await settleSpend(deps, request.command, spend).catch(() => null);
   const code = isFree ? oldCode : (wanted.code as CardCode);
   const next: KeyClaim = { ...wanted, code, ledgerRevision: old.ledgerRevision };
   if (!(await idempotency.replace(old, next))) return null;
   return isFree
     ? { ...begun(code, next), isFresh: false, earlierOwner: old.owner }
     : { ...begun(code, next), earlierCodes: [oldCode] };
-};
-
-/**
- * The earlier owner may have paid for a code that was taken: once the claim has another code, later owners
- * can't know that. If the credit can't be returned here, the reconciler returns it.
- */
-const settleSpendsOf = async (deps: ClaimDeps, { command }: SendRequest, old: KeyClaim): Promise<void> => {
-  for (const spend of await openSpends(deps, old, [old.code]))
-    await settleSpend(deps, command, spend).catch(() => null);
 };
 
 const begun = (code: CardCode, claim: KeyClaim | null): SendAttempt => ({
@@ -183,7 +177,7 @@ export const giveUpKey = async (
     if (earlierOwner !== null && (await closeCode(deps, request, code, earlierOwner))) return true;
     await deps.idempotency.release(claim);
   } catch {
-    return false;
+    // It expires.
   }
   return false;
 };
@@ -212,15 +206,10 @@ const openSpends = async (
 ): Promise<readonly Spend[]> => {
   const open = new Map<Uuid, Spend>();
   for await (const { stored, event } of movementsAfter(store, org, since)) {
-    const { data } = event;
-    if (
-      event.type === 'CreditSpent' &&
-      event.data.cause.revision === 0 &&
-      codes.includes(event.data.cause.card)
-    )
-      open.set(stored.id, { org, slot: event.data.cause, amount: data.amount, since });
-    if (event.type === 'CreditReturned' && 'void' in event.data.cause)
-      open.delete(spendFor(event.data.cause.void, org).id);
+    const { type, data } = event;
+    if (type === 'CreditSpent' && data.cause.revision === 0 && codes.includes(data.cause.card))
+      open.set(stored.id, { org, slot: data.cause, amount: data.amount, since });
+    if (type === 'CreditReturned' && 'void' in data.cause) open.delete(spendFor(data.cause.void, org).id);
   }
   return [...open.values()];
 };

@@ -116,12 +116,9 @@ export async function* cardsOnFloor(
  * For demos, if FLOOR_SIMULATION is set: every card on the floor completes its step and starts the next one.
  */
 export const simulateFloor = async (deps: FloorDeps): Promise<void> => {
-  const working = await deps.readModels.agenda(cards, {
-    after: { agenda: onTheFloor, created: 0n },
-    upTo: onTheFloor,
-    limit: maxSimulated,
-  });
-  for (const { document } of working) {
+  let left = maxSimulated;
+  for await (const { document } of cardsOnFloor(deps.readModels)) {
+    if (left-- === 0) return;
     await changeAs(deps, 'floor-simulation', document.code, completeStep);
     await changeAs(deps, 'floor-simulation', document.code, startStep);
   }

@@ -34,7 +34,7 @@ import type { StreamWrite } from '../ports/event-store.js';
 import { IdempotencyUnavailable, type KeyClaim } from '../ports/idempotency-store.js';
 import { PersonalKeysUnavailable } from '../ports/personal-keys.js';
 import type { KeyRing } from '../personal/key-ring.js';
-import type { Loaded, Streams } from '../writing/streams.js';
+import { decidedBy, type Loaded, type Streams } from '../writing/streams.js';
 
 /**
  * The fields of a card as they were sent, each of them read or refused. The first refusal is the one to
@@ -48,9 +48,6 @@ export interface CardFields {
   readonly designId: Captured<string | null>;
   readonly reference: Captured<string | null>;
 }
-
-/** The email of a card that was sent over the API. */
-export const noEmail = { value: null };
 
 export interface CardDraft extends CardFields {
   /**
@@ -229,11 +226,7 @@ const chooseDesign = async (
   const design: Order['design'] = { id, slug, copied: isNew, front: artwork?.digest ?? null };
   if (!isNew) return { design, copy: null };
   const save = saveDesign({ id, name, slug, artwork });
-  const write = streams.write(
-    organization,
-    owner,
-    save(owner.state).map((event) => ({ event, command })),
-  );
+  const write = streams.write(organization, owner, decidedBy(command, save(owner.state)));
   return { design, copy: { save, write } };
 };
 

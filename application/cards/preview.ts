@@ -1,7 +1,7 @@
 import type { ArrivalWindow } from '../../domain/calendar.js';
 import { DomainError, type Captured } from '../../domain/errors.js';
 import type { OrganizationId } from '../../domain/ids.js';
-import { layOut, type Layout } from '../../domain/letter-layout.js';
+import { layOut } from '../../domain/letter-layout.js';
 import type { Recipient } from '../../domain/recipient.js';
 import { organizationOf } from '../organizations/administer.js';
 import type { WriteDeps } from '../writing/execute.js';
@@ -10,23 +10,14 @@ import {
   handNamed,
   placeOrder,
   type CardDraft,
-  type FoundDesign,
   type PlaceOrderDeps,
   type SendRequest,
 } from './place-order.js';
 
-/** A card as it would look. Nothing was sent, spent or recorded. */
-export interface CardPreview {
-  /** The canonical name of the handwriting. */
-  readonly hand: string;
-  readonly layout: Layout;
-  readonly design: FoundDesign | null;
-}
-
 /**
  * Lays a message out in a handwriting, or in the house hand for null, and finds the design unless it is left
- * out. Throws `not_found`, `unknown_handwriting`, `design_not_found`, `no_design_available`,
- * EventStoreUnavailable.
+ * out; `hand` is the canonical name. Nothing is sent, spent or recorded. Throws `not_found`,
+ * `unknown_handwriting`, `design_not_found`, `no_design_available`, EventStoreUnavailable.
  */
 export const previewCard = async (
   { streams }: Pick<WriteDeps, 'streams'>,
@@ -34,7 +25,7 @@ export const previewCard = async (
   message: string,
   wanted: string | null,
   designId?: string | null,
-): Promise<CardPreview> => {
+) => {
   const owner = await organizationOf({ streams }, org);
   const hand = wanted === null ? owner.houseHand : await handNamed(streams, wanted);
   const design = designId === undefined ? null : await designFor(streams, org, owner, designId);

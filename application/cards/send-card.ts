@@ -1,7 +1,7 @@
 import { card, cardStream, isMade, type Card, type FirstEvent } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
 import { DomainError } from '../../domain/errors.js';
-import { parseEvent, type RecordedEvent } from '../../domain/events.js';
+import { parseEvent } from '../../domain/events.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { organization } from '../../domain/organization.js';
 import { larger, noStream } from '../ports/event-store.js';
@@ -10,7 +10,7 @@ import type { Payments, PaymentResult } from '../money/payments.js';
 import { decideFor, type SeenOrganization } from '../organizations/organizations.js';
 import { suspended } from '../organizations/suspensions.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
-import type { Loaded } from '../writing/streams.js';
+import { notBegun, type Loaded } from '../writing/streams.js';
 import {
   beginAttempt,
   drawNewCode,
@@ -74,7 +74,9 @@ export const sendCard = async (deps: SendCardDeps, request: SendRequest): Promis
   const begun = await beginAttempt(deps, request, came);
   if ('made' in begun) {
     await assertActive(deps, request, await looking);
-    return cardMadeBefore(deps, begun.made);
+    const { event, position } = await firstEventOf(deps, begun.made);
+    await deps.readYourWrites.afterWrite(position);
+    return { code: begun.made, event, replay: true };
   }
   let attempt = begun;
   try {
@@ -119,7 +121,10 @@ const tryToSend = async (
   end: End,
 ): Promise<SentCard | SendAttempt> => {
   const { streams } = deps;
-  const at = attempt.isFresh ? notYetMade(attempt.code) : await streams.load(card, attempt.code);
+  // A code that was just drawn is hardly ever taken, and if it is, the append finds out.
+  const at = attempt.isFresh
+    ? notBegun(card, cardStream(attempt.code))
+    : await streams.load(card, attempt.code);
   if (isOurs(at.state, request)) return finishFound(deps, request, attempt, null);
   if (at.revision !== noStream) return drawNewCode(deps, attempt);
 
@@ -158,19 +163,6 @@ const write = (
 };
 
 /**
- * The stream of a code that was just drawn. It isn't read first: the code is hardly ever taken, and if it is,
- * the append finds out.
- */
-const notYetMade = (code: CardCode): Loaded<Card> => ({
-  stream: cardStream(code),
-  state: card.initial,
-  revision: noStream,
-  hash: null,
-  at: null,
-  position: null,
-});
-
-/**
  * Nothing was written: the slot is filled, or the organization has changed. If the code is another card's,
  * this request goes on with a new one. If the reconciler has closed it, this request was given up already,
  * and only a claim says that it may go on. Throws OutcomeUnknown, `production_failed`.
@@ -207,10 +199,9 @@ const finishFound = async (
   copy: DesignCopy | null,
 ): Promise<SentCard> => {
   try {
-    const { event, stored } = await firstEventOf(deps, attempt.code);
-    const written = { position: await positionOf(deps, stored), isComplete: false };
-    const sent = await finish(deps, request, attempt, { event, copy }, written);
-    return { ...sent, replay: stored.metadata.causationId !== request.command.id };
+    const { event, position, command } = await firstEventOf(deps, attempt.code);
+    const sent = await finish(deps, request, attempt, { event, copy }, { position, isComplete: false });
+    return { ...sent, replay: command !== request.command.id };
   } catch {
     throw new OutcomeUnknown(request.command.id);
   }
@@ -240,12 +231,6 @@ const finish = async (
   return { code, event, replay: false };
 };
 
-const cardMadeBefore = async (deps: SendCardDeps, code: CardCode): Promise<SentCard> => {
-  const { event, stored } = await firstEventOf(deps, code);
-  await deps.readYourWrites.afterWrite(await positionOf(deps, stored));
-  return { code, event, replay: true };
-};
-
 /** The first event of a card whose personal data was erased. */
 const withoutLetter = (event: FirstEvent): FirstEvent => {
   const { order } = event.data;
@@ -255,15 +240,14 @@ const withoutLetter = (event: FirstEvent): FirstEvent => {
     : { type: event.type, data: { order: { ...event.data.order, reference: null }, personal: null } };
 };
 
-const firstEventOf = async (
-  { store }: SendCardDeps,
-  code: CardCode,
-): Promise<{ readonly event: FirstEvent; readonly stored: RecordedEvent }> => {
+/** A card's first event, the command that wrote it, and a position at or after it. */
+const firstEventOf = async ({ store }: SendCardDeps, code: CardCode) => {
   const [stored] = await store.readStream(cardStream(code), 0, 1);
   const event = stored && parseEvent(card, stored);
   if (stored === undefined || (event?.type !== 'CardScheduled' && event?.type !== 'CardHeld'))
     throw new Error(`the stream of card ${code} does not begin with a card`);
   // Nothing follows an erasure. Until the keys are destroyed, the event can still be opened.
   const isErased = (await store.readLast(cardStream(code)))?.type === 'CardErased';
-  return { event: isErased ? withoutLetter(event) : event, stored };
+  const position = await positionOf({ store }, stored);
+  return { event: isErased ? withoutLetter(event) : event, position, command: stored.metadata.causationId };
 };

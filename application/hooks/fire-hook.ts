@@ -54,20 +54,16 @@ export const fireHook = async (
   });
 };
 
-/** A hook filled from a payload: the card to send, and the sources of its template's values. */
-interface ComposedHook {
-  readonly draft: CardDraft;
-  /** Null if nothing is filled in: the payload has a message, or its recipient is refused. */
-  readonly sources: TemplateSources | null;
-}
-
-/** Composes a hook's card, for a call and for a preview of one. */
+/**
+ * Composes a hook's card, for a call and for a preview of one. `sources`: of the template's values; null if
+ * nothing is filled in, because the payload has a message, or its recipient is refused.
+ */
 const composeHook = async (
   { streams, planning }: Pick<SendCardDeps, 'streams' | 'planning'>,
   { org, template, signedBy, design }: Omit<MadeHook, 'status' | 'label'>,
   { card, hasMessage, email: sentEmail, externalId, ...sent }: HookRequest,
   { at }: Pick<Command, 'at'>,
-): Promise<ComposedHook> => {
+) => {
   const known = externalId === null ? null : await contactWith(streams, org, externalId);
   const details = known?.details ?? null;
   const contact = details === null ? {} : contactVariables(details, today(at, planning.timeZone));
@@ -85,7 +81,8 @@ const composeHook = async (
   const isLost = known !== null && details === null && known.erasedAt === null;
   const ownEmail = isLost ? 'lost' : emailIn(details?.email);
   const email = 'value' in sentEmail && sentEmail.value === null ? ownEmail : sentEmail;
-  return { draft: { ...card, message, designId, email, contact: known?.id ?? null }, sources };
+  const draft: CardDraft = { ...card, message, designId, email, contact: known?.id ?? null };
+  return { draft, sources };
 };
 
 /** The result that a call would have. Nothing was sent, spent or recorded. */

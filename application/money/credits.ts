@@ -11,7 +11,7 @@ import { parseEvent, type Actor, type Command, type RecordedEvent } from '../../
 import type { Instant, OrganizationId } from '../../domain/ids.js';
 import { purchase } from '../../domain/purchase.js';
 import { organizationAt, organizationOf, type AdministrationDeps } from '../organizations/administer.js';
-import { asOf, type AsOf, type Moment } from '../history/as-of.js';
+import { asOf, type Moment } from '../history/as-of.js';
 import {
   newCommand,
   positionOf,
@@ -21,7 +21,7 @@ import {
 } from '../writing/execute.js';
 import { invalidCursor } from '../requests/invalid-cursor.js';
 import type { Page } from '../ports/read-models.js';
-import type { Payments, ReferencedPurchase } from './payments.js';
+import type { Payments } from './payments.js';
 
 export interface CreditDeps extends Omit<AdministrationDeps, 'authenticator'> {
   readonly payments: Payments;
@@ -46,9 +46,12 @@ export const addCredits = async (
   { amount, reason, reference }: CreditPurchase,
 ): Promise<number> => {
   await organizationOf(deps, org);
-  return reference === null
-    ? move(deps, initiator, org, ({ id }) => purchaseBy({ id }, org, amount, reason))
-    : buyOnce(deps, initiator, org, { amount, reason, reference });
+  if (reference === null)
+    return move(deps, initiator, org, (command) => purchaseBy(command, org, amount, reason));
+  const command = newCommand(deps, initiator, org);
+  const found = await deps.payments.buyOnce(org, command, { amount, reason, reference });
+  await deps.readYourWrites.afterWrite(await positionOf(deps, found));
+  return parseEvent(ledger, found).data.balance;
 };
 
 /** Returns the balance that the withdrawal leaves. Throws `not_found`, `no_credits` if there is less. */
@@ -74,17 +77,6 @@ const move = async (
   if (moved.kind === 'conflict') throw new OutcomeUnknown(command.id);
   await deps.readYourWrites.afterWrite(moved.position);
   return moved.balance;
-};
-
-const buyOnce = async (
-  deps: CreditDeps,
-  initiator: Initiator,
-  org: OrganizationId,
-  wanted: ReferencedPurchase,
-): Promise<number> => {
-  const found = await deps.payments.buyOnce(org, newCommand(deps, initiator, org), wanted);
-  await deps.readYourWrites.afterWrite(await positionOf(deps, found));
-  return parseEvent(ledger, found).data.balance;
 };
 
 export interface StatementLine {
@@ -127,28 +119,14 @@ export const readStatement = async (
   return Promise.all(stored.toReversed().map((event) => lineOf(deps, event)));
 };
 
-/** The balance of an organization, and the movement that left it; null before the first one. */
-export interface BalanceAt {
-  readonly balance: number;
-  readonly last: StatementLine | null;
-  readonly asOf: AsOf | null;
-}
-
 /**
- * The balance after the last movement at a moment. Movements are recorded in the order of their revisions,
- * and their times follow it except for overlapping requests, so the place is found by bisection. Throws
- * `not_found` if the organization was not there yet, EventStoreUnavailable.
+ * The balance after the last movement at a moment, and that movement; null before the first one. Movements
+ * are recorded in the order of their revisions, and their times follow it except for overlapping requests, so
+ * the place is found by bisection. Throws `not_found` if the organization was not there yet,
+ * EventStoreUnavailable.
  */
-export const readBalanceAt = async (
-  deps: WriteDeps,
-  org: OrganizationId,
-  moment: Moment,
-): Promise<BalanceAt> => {
+export const readBalanceAt = async (deps: WriteDeps, org: OrganizationId, moment: Moment) => {
   await organizationAt(deps, org, moment);
   const { state, last } = await deps.streams.loadAt(ledger, org, moment);
-  return {
-    balance: state.balance,
-    last: last === null ? null : await lineOf(deps, last),
-    asOf: last === null ? null : asOf(last),
-  };
+  return { balance: state.balance, last: last && (await lineOf(deps, last)), asOf: last && asOf(last) };
 };

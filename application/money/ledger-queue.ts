@@ -4,13 +4,7 @@ import { parseEvent, type Command, type RecordedEvent } from '../../domain/event
 import type { Milliseconds, OrganizationId, StreamName, Uuid } from '../../domain/ids.js';
 import { positionOf, positionOfLast, retry, OutcomeUnknown, type WriteDeps } from '../writing/execute.js';
 import { LazyLru } from '../memory/lazy-lru.js';
-import {
-  streamPages,
-  type StreamWrite,
-  type WriteOutcome,
-  type EventStore,
-  lastPosition,
-} from '../ports/event-store.js';
+import { streamPages, type StreamWrite, type EventStore, lastPosition } from '../ports/event-store.js';
 import type { KeyClaim } from '../ports/idempotency-store.js';
 import type { Decided, Loaded, Streams } from '../writing/streams.js';
 
@@ -244,29 +238,24 @@ export class LedgerQueue {
     const writes = prepared.flatMap(({ transfer }) => transfer.writes ?? []);
     const completing = prepared.flatMap(({ transfer }) => transfer.completing ?? []);
     const [moved, ...others] = await store.append([movements, ...writes], completing);
-    const outcomesOf = splitLike(prepared, others);
     if (moved?.kind === 'appended') {
       if (prepared.every(({ transfer }) => transfer.since === undefined))
         streams.appended(ledger, at, decided, movements, moved.position);
       else streams.forget(at);
-      prepared.forEach(({ transfer, decided: own }, index) => {
-        const position = lastPosition(moved.position, outcomesOf[index] ?? []);
-        const balance = own.at(-1)?.event.data.balance ?? at.state.balance;
-        transfer.resolve({ kind: 'moved', position, balance });
-      });
-      return [];
     }
     const again: Waiting[] = [];
-    if (moved?.kind === 'unknown')
-      for (const { transfer } of prepared) {
-        transfer.mayBeWritten = true;
-        transfer.before ??= at.revision;
-      }
-    prepared.forEach(({ transfer }, index) => {
-      if ((outcomesOf[index] ?? []).some(({ kind }) => kind === 'conflict'))
-        transfer.resolve({ kind: 'conflict' });
+    for (const { transfer, decided: own } of prepared) {
+      const outcomes = others.splice(0, transfer.writes?.length ?? 0);
+      if (moved?.kind === 'appended') {
+        const position = lastPosition(moved.position, outcomes);
+        const balance = own.at(-1)?.event.data.balance ?? at.state.balance;
+        transfer.resolve({ kind: 'moved', position, balance });
+      } else if (outcomes.some(({ kind }) => kind === 'conflict')) transfer.resolve({ kind: 'conflict' });
       else again.push(transfer);
-    });
+      if (moved?.kind !== 'unknown') continue;
+      transfer.mayBeWritten = true;
+      transfer.before ??= at.revision;
+    }
     return again;
   }
 }
@@ -310,33 +299,22 @@ const prepare = (
   const prepared: Prepared[] = [];
   const refused: RefusedTransfer[] = [];
   for (const transfer of transfers) {
-    const decision = capture(() => decideOn(balance, transfer));
-    if ('refusal' in decision) {
-      refused.push({ transfer, refusal: decision.refusal });
-      continue;
+    const { open, command } = transfer;
+    let after = balance;
+    const decision = capture(() =>
+      open.map(({ id, decide }) => {
+        const event = decide(after);
+        after = ledger.evolve(after, event);
+        return { event, command, id };
+      }),
+    );
+    if ('refusal' in decision) refused.push({ transfer, refusal: decision.refusal });
+    else {
+      prepared.push({ transfer, decided: decision.value });
+      balance = after;
     }
-    const decided = decision.value;
-    prepared.push({ transfer, decided });
-    balance = decided.reduce((running, { event }) => ledger.evolve(running, event), balance);
   }
   return { prepared, refused };
-};
-
-const decideOn = (state: Ledger, { open, command }: Waiting): readonly Decided<LedgerEvent>[] => {
-  let balance = state;
-  return open.map(({ id, decide }) => {
-    const event = decide(balance);
-    balance = ledger.evolve(balance, event);
-    return { event, command, id };
-  });
-};
-
-const splitLike = (
-  prepared: readonly Prepared[],
-  outcomes: readonly WriteOutcome[],
-): (readonly WriteOutcome[])[] => {
-  let from = 0;
-  return prepared.map(({ transfer }) => outcomes.slice(from, (from += transfer.writes?.length ?? 0)));
 };
 
 /** The movements in a ledger after a revision, in their order. */
@@ -348,6 +326,21 @@ export async function* movementsAfter(
   for await (const page of streamPages(store, ledgerStream(org), revision + 1))
     for (const stored of page) yield { stored, event: parseEvent(ledger, stored) };
 }
+
+/** The movement, or null and a revision of the ledger up to which it is absent. */
+export const findMovement = async (
+  store: Pick<EventStore, 'readStream'>,
+  org: OrganizationId,
+  { id }: Movement,
+  after: number,
+): Promise<{ readonly found: RecordedEvent | null; readonly since: number }> => {
+  let since = after;
+  for await (const { stored } of movementsAfter(store, org, after)) {
+    if (stored.id === id) return { found: stored, since };
+    since = stored.revision;
+  }
+  return { found: null, since };
+};
 
 /**
  * A revision of the ledger from before anything that begins now. A cached one will do: it only makes searches

@@ -1,9 +1,9 @@
-import { ledger, returnOf, spendFor, type Movement } from '../../domain/credits.js';
+import { ledger, spendFor, type Movement } from '../../domain/credits.js';
 import { orderPurchase, purchase, purchaseIdOf } from '../../domain/purchase.js';
 import { appendWrites, retry } from '../writing/execute.js';
-import { bringOrdered, brought, movementOf } from './bring-ordered.js';
+import { decidedBy } from '../writing/streams.js';
+import { bringOrdered, brought, movementOf, returnsOf, type SettlingDeps } from './settle-spend.js';
 import type { CardRecord, Payment, Payments, PaymentResult } from './payments.js';
-import type { SettlingDeps } from './settle-spend.js';
 
 /**
  * Payments on a store that commits several streams at once: a card and the credits that it moves are one
@@ -29,35 +29,19 @@ export const oneCommitPayments = (deps: SettlingDeps): Payments => {
   return {
     before: async () => 0,
     pay: (payment) => commit(payment, [spendFor(payment.slot, payment.org)]),
-    record: (record) =>
-      commit(
-        record,
-        record.owed.map(({ card, revision, amount }) =>
-          returnOf({ owed: { card, revision } }, record.org, amount),
-        ),
-      ),
+    record: (record) => commit(record, returnsOf(record)),
     buyOnce: (org, command, wanted) =>
       retry(deps, async () => {
         const { revision: ledgerRevision } = await streams.load(ledger, org);
         const id = purchaseIdOf(org, wanted.reference);
         const at = await streams.load(purchase, id);
         const order = { org, ...wanted, ledgerRevision };
-        const events = orderPurchase(order)(at.state);
-        if (at.state !== null) return bringOrdered(deps, command, { id, order: at.state });
-        const ordering = streams.write(
-          purchase,
-          at,
-          events.map((event) => ({ event, command })),
-        );
-        const movements = [movementOf({ id, order })];
-        const moved = await ledgers.move({
-          org,
-          command,
-          movements,
-          since: ledgerRevision,
-          writes: [ordering],
-        });
-        return moved.kind === 'conflict' ? null : brought(deps, command, { id, order }, ledgerRevision);
+        const ordered = decidedBy(command, orderPurchase(order)(at.state));
+        if (at.state !== null) return bringOrdered(deps, command, at.state);
+        const ordering = streams.write(purchase, at, ordered);
+        const movement = { movements: [movementOf(order)], since: ledgerRevision };
+        const moved = await ledgers.move({ org, command, ...movement, writes: [ordering] });
+        return moved.kind === 'conflict' ? null : brought(deps, command, order, ledgerRevision);
       }),
     openOrders: async () => [],
   };

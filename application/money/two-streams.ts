@@ -1,15 +1,14 @@
-import { cardPrice, ledger, purchase as decidePurchase, returnOf, spendFor } from '../../domain/credits.js';
+import { cardPrice, ledger, purchase as decidePurchase, spendFor } from '../../domain/credits.js';
 import type { Command } from '../../domain/events.js';
 import { streamName, type OrganizationId } from '../../domain/ids.js';
 import { orderPurchase, purchase, purchaseIdOf } from '../../domain/purchase.js';
 import { appendWrites, execute, OutcomeUnknown } from '../writing/execute.js';
 import type { Checkpoints } from '../ports/checkpoints.js';
 import { larger, type StreamWrite } from '../ports/event-store.js';
-import { bringOrdered } from './bring-ordered.js';
+import { bringOrdered, returnsOf, settleSpend, type SettlingDeps } from './settle-spend.js';
 import { ledgerRevisionBefore } from './ledger-queue.js';
 import type { CardRecord, Payment, Payments, ReferencedPurchase, PaymentResult } from './payments.js';
 import { openWorkNow } from './reconciler.js';
-import { settleSpend, type SettlingDeps } from './settle-spend.js';
 import type { UnfinishedWork } from './unfinished.js';
 
 export interface TwoStreamsDeps extends SettlingDeps {
@@ -82,9 +81,7 @@ const recordAndReturn = async (
 ): Promise<PaymentResult | null> => {
   if (owed.length > 0 && since === null)
     throw new TypeError('a credit is to be returned, and the ledger was not looked at first');
-  const movements = owed.map(({ card, revision, amount }) =>
-    returnOf({ owed: { card, revision } }, org, amount),
-  );
+  const movements = returnsOf({ org, owed });
   try {
     const position = await appendWrites(deps, [write], command);
     if (position === null) return null;
@@ -117,5 +114,5 @@ const buyOnce = async (
     if (known === null) decidePurchase(id, wanted.amount, wanted.reason)(before);
     return orderPurchase(order)(known);
   });
-  return bringOrdered(deps, command, { id, order: state ?? order });
+  return bringOrdered(deps, command, state ?? order);
 };

@@ -6,7 +6,7 @@ import type { OpenDebt } from '../../domain/open-money.js';
 import { mapLimited } from '../timing/limit-concurrency.js';
 import { untilAborted } from '../timing/until-aborted.js';
 import { isPassing } from '../writing/execute.js';
-import { movementsAfter } from './ledger-queue.js';
+import { findMovement } from './ledger-queue.js';
 import { spendFor } from '../../domain/credits.js';
 import {
   reconcilerCommand,
@@ -104,13 +104,10 @@ export class UnfinishedWork {
 
   async #lookAtSpend(spend: Spend): Promise<Found> {
     const { org, slot, since } = spend;
-    const { id } = spendFor(slot, org);
-    for await (const { stored } of movementsAfter(this.deps.store, org, since))
-      if (stored.id === id) {
-        await settleSpend(this.deps, reconcilerCommand(this.deps, org), spend);
-        return 'closed';
-      }
-    return 'absent';
+    const { found } = await findMovement(this.deps.store, org, spendFor(slot, org), since);
+    if (found === null) return 'absent';
+    await settleSpend(this.deps, reconcilerCommand(this.deps, org), spend);
+    return 'closed';
   }
 
   async #lookAtDebt({ org, card: code, revision, command, since }: LeftDebt): Promise<Found> {

@@ -8,7 +8,50 @@ import type { BuildState, ProjectedBatch, ProjectionStore, Stored } from '../por
 import type { Clock } from '../ports/system.js';
 import { assertSameLog } from '../log/same-log.js';
 import type { ProjectionStatus, ProjectorReports } from './projection-board.js';
-import { withCards } from './with-cards.js';
+
+type Batch = readonly LoggedEvent[];
+
+/** The longest that a spend waits for its card: many times an append. */
+const maxWait: Milliseconds = 100;
+
+const isSpend = ({ type }: LoggedEvent): boolean => type === 'CreditSpent';
+
+/**
+ * The same events in larger batches: spends alone wait for what follows them, the event of their card as a
+ * rule, so that one save has both. A reader waits for the card, and for no spend.
+ */
+export async function* withCards(
+  batches: AsyncIterable<Batch>,
+  clock: Clock,
+): AsyncGenerator<Batch, void, undefined> {
+  const source = batches[Symbol.asyncIterator]();
+  const ask = (): Promise<IteratorResult<Batch>> => {
+    const asked = source.next();
+    asked.catch(() => undefined);
+    return asked;
+  };
+  let held: Batch = [];
+  let due: Milliseconds = 0;
+  const overdue = (): Promise<null> => clock.sleep(due - clock.monotonic()).then(() => null);
+  let next = ask();
+  try {
+    for (;;) {
+      const came = await (held.length === 0 ? next : Promise.race([next, overdue()]));
+      if (came?.done === true) break;
+      if (held.length === 0) due = clock.monotonic() + maxWait;
+      if (came !== null) held = [...held, ...came.value];
+      if (came === null || !held.every(isSpend)) {
+        yield held;
+        held = [];
+      }
+      if (came !== null) next = ask();
+    }
+    if (held.length > 0) yield held;
+  } finally {
+    // One that waits for events ends with the reader's signal, not now.
+    source.return?.().catch(() => undefined);
+  }
+}
 
 export interface ProjectorOptions {
   readonly projections: readonly Projection<unknown>[];
@@ -77,15 +120,11 @@ interface BuildGroup {
   unsaved: number;
 }
 
-const openBuildOf = (
-  projection: Projection<unknown>,
-  { generation, checkpoint, event, hidden }: BuildState,
-): OpenBuild => ({
+const openBuildOf = (projection: Projection<unknown>, state: BuildState): OpenBuild => ({
   projection,
-  generation,
-  hidden: hidden === true,
-  checkpoint,
-  event,
+  ...state,
+  event: state.event,
+  hidden: state.hidden === true,
   known: new LazyLru(maxDocumentsInMemory),
   changed: new Map(),
 });
@@ -106,13 +145,6 @@ const markSaved = ({ projection, known, changed }: OpenBuild, stored: Stored<unk
   if (projection.oneEventEach !== true) known.set(stored.key, stored);
   changed.delete(stored.key);
 };
-
-const statusOf = ({ projection, checkpoint }: OpenBuild, live: boolean): ProjectionStatus => ({
-  name: projection.name,
-  checkpoint,
-  live,
-  rebuilding: null,
-});
 
 const inMemory = ({ known, changed }: OpenBuild, key: string): Stored<unknown> | undefined =>
   changed.get(key) ?? known.get(key);
@@ -443,18 +475,14 @@ export class Projector {
 
   #report(down: string | null = null): void {
     this.#isDown = down !== null;
-    const shown = new Map(
-      this.#catchingUp.flatMap(({ builds }) =>
-        builds.map((build) => [
-          build.projection.name,
-          { ...statusOf(build, false), rebuilding: build.hidden ? build.checkpoint : null },
-        ]),
-      ),
-    );
-    for (const build of this.#live.builds) {
-      const { name } = build.projection;
-      const rebuilding = build.hidden ? build.checkpoint : (shown.get(name)?.checkpoint ?? null);
-      shown.set(name, { ...statusOf(build, !build.hidden), rebuilding });
+    const shown = new Map<string, ProjectionStatus>();
+    for (const { projection, checkpoint, hidden } of this.#catchingUp.flatMap(({ builds }) => builds)) {
+      const rebuilding = hidden ? checkpoint : null;
+      shown.set(projection.name, { name: projection.name, checkpoint, live: false, rebuilding });
+    }
+    for (const { projection, checkpoint, hidden } of this.#live.builds) {
+      const rebuilding = hidden ? checkpoint : (shown.get(projection.name)?.checkpoint ?? null);
+      shown.set(projection.name, { name: projection.name, checkpoint, live: !hidden, rebuilding });
     }
     this.options.reports.status({ down, projections: [...shown.values()] });
   }

@@ -59,6 +59,12 @@ interface Waiter {
   readonly resolve: () => void;
 }
 
+/** Removes the first entries that pass a test, and returns them. */
+const takeWhile = <T>(entries: T[], passes: (entry: T) => boolean): readonly T[] => {
+  const end = entries.findIndex((entry) => !passes(entry));
+  return entries.splice(0, end === -1 ? entries.length : end);
+};
+
 /** Behind the end of every log. */
 const noPosition = 2n ** 64n;
 
@@ -212,15 +218,9 @@ export class ProjectionBoard implements ProjectorReports {
 
   /** Heads that are old enough count, and are kept no longer. */
   #ageHeads(): void {
-    const now = this.clock.monotonic();
-    for (
-      let [oldest] = this.#heads;
-      oldest !== undefined && oldest.at + headsCountAfter <= now;
-      [oldest] = this.#heads
-    ) {
-      this.#due = larger(this.#due, oldest.position);
-      this.#heads.shift();
-    }
+    const counted = this.clock.monotonic() - headsCountAfter;
+    for (const { position } of takeWhile(this.#heads, ({ at }) => at <= counted))
+      this.#due = larger(this.#due, position);
   }
 
   #mayLackWritesOfOthers(): boolean {
@@ -289,8 +289,7 @@ export class ProjectionBoard implements ProjectorReports {
   }
 
   #releasePassed(): void {
-    const first = this.#waiters.findIndex(({ position }) => position > this.#checkpoint);
-    this.#release(this.#waiters.splice(0, first === -1 ? this.#waiters.length : first));
+    this.#release(takeWhile(this.#waiters, ({ position }) => position <= this.#checkpoint));
   }
 
   #release(waiters: readonly Waiter[]): void {

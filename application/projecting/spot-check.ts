@@ -45,8 +45,6 @@ export interface Subject {
   readonly key: string;
 }
 
-type RowVerdict = Difference | 'right' | 'not known';
-
 /** As a store keeps it. */
 const plain = (document: unknown): object | null => JSON.parse(JSON.stringify(document)) as object | null;
 
@@ -79,35 +77,21 @@ const fold = async (
   return document;
 };
 
-/** Compares a row with its events, as far as they are in it. */
-const compare = async (deps: SpotCheckDeps, subject: Subject): Promise<RowVerdict> => {
+/** How a row differs from its events as far as they are in it; null if it doesn't, or it can't be told. */
+const compare = async (deps: SpotCheckDeps, subject: Subject): Promise<Difference | null> => {
   const { projection, stream, key } = subject;
   const last = await deps.store.readLast(stream);
-  if (last !== null && last.revision >= maxEvents) return 'not known';
+  if (last !== null && last.revision >= maxEvents) return null;
   // Asked before the row is read: the row has everything up to here.
   const checkpoint = checkpointOf(deps, projection);
-  if (checkpoint === null) return 'not known';
+  if (checkpoint === null) return null;
   const row = await deps.readModels.get(projection, key);
   const folded = await fold(deps, subject, larger(checkpoint, row?.position ?? 0n));
   const [found, wanted] = [plain(row?.document ?? null), plain(folded)];
-  if (isDeepStrictEqual(found, wanted)) return 'right';
+  deps.checked(projection.name);
+  if (isDeepStrictEqual(found, wanted)) return null;
   const fields = found === null || wanted === null ? [] : fieldsThatDiffer(found, wanted);
   return { projection: projection.name, key, fields };
-};
-
-/** The stream and the projections of a random event of the log; null if there is none that is signed. */
-const anyEvent = async ({ tiles, raw, entropy, projections }: SpotCheckDeps) => {
-  const { size } = await tiles.tree();
-  if (size === 0) return null;
-  const index = entropy.below(size);
-  const tile = await tiles.leaves(Math.floor(index / tileWidth));
-  const event = tile && (await raw.readStored(tile.after, (index % tileWidth) + 1)).at(-1);
-  if (!event) return null;
-  const { stream, type, position } = event;
-  const made = projections.filter(
-    ({ category, passesOver }) => category === categoryOf(stream) && passesOver?.has(type) !== true,
-  );
-  return { stream, revision: event.revision, position, made };
 };
 
 /** The row before a random place in the list of an organization: also one that no event has made. */
@@ -123,20 +107,28 @@ const anyNeighbour = async (
   return { projection, stream: streamName(projection.category, row.key), key: row.key };
 };
 
-/** The documents to check this time: the ones of a random event, and another of their lists. */
+/**
+ * The documents to check this time: the ones of a random event of the log, and another of their lists. None
+ * if no event is signed yet.
+ */
 const chosen = async (deps: SpotCheckDeps): Promise<readonly Subject[]> => {
-  const picked = await anyEvent(deps);
-  if (picked === null) return [];
-  const { stream, revision, position, made } = picked;
-  const [recorded] = await deps.store.readStream(stream, revision, 1);
+  const { tiles, raw, entropy, store, readModels, projections } = deps;
+  const { size } = await tiles.tree();
+  const index = size === 0 ? 0 : entropy.below(size);
+  const tile = size === 0 ? null : await tiles.leaves(Math.floor(index / tileWidth));
+  const event = tile && (await raw.readStored(tile.after, (index % tileWidth) + 1)).at(-1);
+  if (!event) return [];
+  const { stream, type, position } = event;
+  const [recorded] = await store.readStream(stream, event.revision, 1);
   if (recorded === undefined) return [];
   const subjects: Subject[] = [];
-  for (const projection of made) {
+  for (const projection of projections) {
+    if (projection.category !== categoryOf(stream) || projection.passesOver?.has(type) === true) continue;
     const key = projection.key({ ...recorded, position });
     // A document of many streams would take reading the log.
     if (key !== idOf(stream) && projection.oneEventEach !== true) continue;
     subjects.push({ projection, stream, key });
-    const row = await deps.readModels.get(projection, key);
+    const row = await readModels.get(projection, key);
     if (row === null || projection.oneEventEach === true) continue;
     const neighbour = await anyNeighbour(deps, projection, row, position);
     if (neighbour !== null) subjects.push(neighbour);
@@ -152,17 +144,12 @@ export const spotCheck = async (
   deps: SpotCheckDeps,
   suspects: readonly Subject[],
 ): Promise<readonly Subject[]> => {
-  const judge = async (subject: Subject): Promise<Difference | null> => {
-    const verdict = await compare(deps, subject);
-    if (verdict !== 'not known') deps.checked(subject.projection.name);
-    return typeof verdict === 'object' ? verdict : null;
-  };
   for (const suspect of suspects) {
-    const difference = await judge(suspect);
+    const difference = await compare(deps, suspect);
     if (difference !== null) deps.differs(difference);
   }
   const found: Subject[] = [];
-  for (const subject of await chosen(deps)) if ((await judge(subject)) !== null) found.push(subject);
+  for (const subject of await chosen(deps)) if ((await compare(deps, subject)) !== null) found.push(subject);
   return found;
 };
 

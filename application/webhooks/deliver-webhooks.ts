@@ -255,11 +255,7 @@ class Worker {
   }
 
   async #disable(tripped: TrippedEndpoint): Promise<void> {
-    try {
-      await this.deps.disable(tripped);
-    } catch (error) {
-      this.report(error);
-    }
+    await this.deps.disable(tripped).catch(this.report);
   }
 }
 

@@ -44,7 +44,7 @@ export const keepDeliveries = async (
   };
   await Promise.all([
     repeat(dropExpiredEvery(policy), () => log.dropExpired(clock.now())),
-    repeat(Math.min(usualPause, dropExpiredEvery(policy)), finishRedrives),
+    repeat(dropExpiredEvery(policy), finishRedrives),
     repeat(Math.min(removalPause, keep), () => log.removeEnded(clock.now() - keep)),
   ]);
 };

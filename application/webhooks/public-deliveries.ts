@@ -9,6 +9,7 @@ import {
   publicEventId,
   publicEventOf,
   typesOfPublicEvents,
+  type PublicEvent,
   type PublicEventType,
 } from '../../domain/public-events.js';
 import { payload, dataOf, type PublicEventData } from '../../domain/delivery-payload.js';
@@ -25,9 +26,6 @@ export interface DeliveryPolicy {
   readonly disableAfter: number;
 }
 
-/** The number of attempts, including the first. */
-export const attemptsOf = ({ backoff }: DeliveryPolicy): number => backoff.length + 1;
-
 /** The length of the retry window, which begins with the event. (decision 61: it is the sum of all waits) */
 export const windowOf = ({ backoff }: DeliveryPolicy): Milliseconds =>
   backoff.reduce((sum, wait) => sum + wait, 0);
@@ -36,10 +34,8 @@ export const windowOf = ({ backoff }: DeliveryPolicy): Milliseconds =>
 export type DeliverableEvent = Omit<DeliveryContent, 'allowed'> & Pick<NewDelivery, 'org' | 'position'>;
 
 /** An event of a card that is public, before anything about its card is known. */
-export interface Announced {
+interface Announced extends PublicEvent {
   readonly logged: LoggedEvent;
-  readonly type: PublicEventType;
-  readonly heldReason: string | null;
   /** The content of the card's first event, if this is it. */
   readonly ordered: Ordered | null;
 }
@@ -142,20 +138,13 @@ export class PublicEvents {
   }
 
   async #lookUp(stream: StreamName): Promise<CardFacts | null> {
-    const shown = await this.#shown(stream);
-    if (shown === null) return this.#read(stream);
-    this.#cards.set(stream, shown);
-    return shown;
-  }
-
-  /** Falls back to the stream if there is no row. */
-  async #shown(stream: StreamName): Promise<CardFacts | null> {
     const reading = this.options.readModels?.get(cards, idOf(stream));
     const row = await reading?.catch(insteadOf(ReadModelsUnavailable, null));
-    return row ? factsIn(row.document) : null;
-  }
-
-  async #read(stream: StreamName): Promise<CardFacts | null> {
+    const shown = row ? factsIn(row.document) : null;
+    if (shown !== null) {
+      this.#cards.set(stream, shown);
+      return shown;
+    }
     const [first] = await this.#limited(() => this.store.readStream(stream, 0, 1));
     const ordered = first === undefined ? null : orderedBy(parseEvent(card, first));
     return ordered && this.#remember(stream, ordered);
@@ -179,7 +168,7 @@ export const deliveryOf = (
   id: deliveryIdOf(event.event, endpoint.id) as DeliveryId,
   endpoint: endpoint.id,
   due,
-  allowed: attemptsOf(policy),
+  allowed: policy.backoff.length + 1,
   expires: event.occurredAt + windowOf(policy),
   dropReason,
   ...event,

@@ -153,11 +153,10 @@ const save = async (
  * only if the organization has an endpoint, and the card looked up only if one of them wants the event.
  */
 const fanOut = async (
-  { clock, policy, keep }: RelayDeps,
-  publicEvents: PublicEvents,
-  { endpoints, rebuiltTo }: RelayProgress,
+  { deps, publicEvents, progress: { endpoints, rebuiltTo } }: RelayRun,
   logged: LoggedEvent,
 ): Promise<readonly NewDelivery[]> => {
+  const { clock, policy, keep } = deps;
   const { org } = logged.metadata;
   const own = (org && endpoints.get(org)?.endpoints) ?? [];
   if (own.length === 0) {
@@ -175,12 +174,8 @@ const fanOut = async (
   const event = await publicEvents.of(announced);
   if (event === null) return [];
   return wanting.map((endpoint) => {
-    const dropReason =
-      endpoint.disabledReason === null
-        ? late
-          ? tooOld
-          : null
-        : `the endpoint is disabled: ${endpoint.disabledReason}`;
+    const { disabledReason: off } = endpoint;
+    const dropReason = off === null ? (late ? tooOld : null) : `the endpoint is disabled: ${off}`;
     return deliveryOf(event, endpoint, policy, clock.now(), dropReason);
   });
 };
@@ -316,11 +311,7 @@ class Hints {
  * Applies an event of an organization's endpoints. The caller saves the checkpoint right before and after it,
  * so that subscriptions are never newer than the place in the log.
  */
-const applyToEndpoints = async (
-  deps: RelayDeps,
-  progress: RelayProgress,
-  logged: LoggedEvent,
-): Promise<void> => {
+const applyToEndpoints = async ({ deps, progress }: RelayRun, logged: LoggedEvent): Promise<void> => {
   const { deliveries, clock } = deps;
   const org = idOf(logged.stream) as OrganizationId;
   const event = parseEvent(webhookEndpoints, logged);
@@ -349,9 +340,9 @@ interface RelayRun {
 }
 
 /** Events without an endpoint's event between them: their deliveries can be made at the same time. */
-const plan = ({ deps, publicEvents, progress }: RelayRun, events: readonly LoggedEvent[]): Planned => {
+const plan = (run: RelayRun, events: readonly LoggedEvent[]): Planned => {
   const rowsOf = async (logged: LoggedEvent): Promise<readonly NewDelivery[]> =>
-    categoryOf(logged.stream) === card.category ? fanOut(deps, publicEvents, progress, logged) : [];
+    categoryOf(logged.stream) === card.category ? fanOut(run, logged) : [];
   return { events, rows: Promise.all(events.map(rowsOf)) };
 };
 
@@ -364,7 +355,7 @@ const handle = async (run: RelayRun, batch: readonly LoggedEvent[]): Promise<voi
     await outbox.add(plan(run, batch.slice(first, index)));
     await outbox.flush();
     if (isErasure) await eraseDeliveries(run, logged);
-    else await applyToEndpoints(deps, progress, logged);
+    else await applyToEndpoints(run, logged);
     await save(deps, progress, handledAt(logged));
     first = index + 1;
   }

@@ -90,6 +90,13 @@ export interface Started {
   readonly isOpening: boolean;
 }
 
+/** The value of a key, which is added if there is none. */
+const orAdded = <Key, Value>(map: Map<Key, Value>, key: Key, added: Value): Value => {
+  const value = map.get(key) ?? added;
+  map.set(key, value);
+  return value;
+};
+
 /** Whether an attempt has to open a connection. */
 const isOpening = ({ quickAt }: EndpointState, now: Milliseconds): boolean => now - quickAt > connectedFor;
 
@@ -244,32 +251,14 @@ export class Schedule {
   #stateOf(route: Route, now: Milliseconds): EndpointState {
     const known = this.#endpoints.get(route.endpoint);
     if (known !== undefined) return known;
-    const org: OrganizationState = this.#organizations.get(route.org) ?? {
-      inFlight: 0,
-      fresh: 0,
-      turns: new Set(),
-      endpoints: 0,
-    };
-    const host: HostState = this.#hosts.get(route.host) ?? {
-      inFlight: 0,
-      byOrg: new Map(),
-      parked: new Set(),
-      endpoints: 0,
-    };
+    const noTurns: OrganizationState = { inFlight: 0, fresh: 0, turns: new Set(), endpoints: 0 };
+    const idle: HostState = { inFlight: 0, byOrg: new Map(), parked: new Set(), endpoints: 0 };
+    const org = orAdded(this.#organizations, route.org, noTurns);
+    const host = orAdded(this.#hosts, route.host, idle);
     org.endpoints++;
     host.endpoints++;
-    this.#organizations.set(route.org, org);
-    this.#hosts.set(route.host, host);
-    const state = {
-      route,
-      org,
-      host,
-      inFlight: 0,
-      strikes: 0,
-      restsUntil: 0,
-      touchedAt: now,
-      quickAt: -Infinity,
-    };
+    const counts = { inFlight: 0, strikes: 0, restsUntil: 0, touchedAt: now, quickAt: -Infinity };
+    const state = { route, org, host, ...counts };
     this.#endpoints.set(route.endpoint, state);
     return state;
   }

@@ -1,8 +1,9 @@
 import { DomainError, unwrap, insteadOf, type Captured } from '../../domain/errors.js';
-import { parseEvent, type Command, type RecordedEvent } from '../../domain/events.js';
+import { parseEvent, type Command, type RecordedEvent, type LoggedEvent } from '../../domain/events.js';
 import {
   derivedUuid,
   streamName,
+  categoryOf,
   type Milliseconds,
   type OrganizationId,
   type Uuid,
@@ -22,9 +23,11 @@ import {
   rotate,
   secretsAt,
   webhookEndpoints,
+  subscribes,
   type Endpoint,
   type EndpointChange,
   type WebhookEndpoints,
+  type WebhookEvent,
 } from '../../domain/webhook-endpoints.js';
 import { signingSecret, type MasterKeys, type SigningSecret } from '../../domain/webhook-signing.js';
 import { checkTarget, type WebhookUrl, type WebhookUrlRules } from '../../domain/webhook-url.js';
@@ -34,15 +37,22 @@ import { newCommand, service, execute, OutcomeUnknown, type WriteDeps } from '..
 import { signedHeaders } from './attempt-delivery.js';
 import { invalidCursor } from '../requests/invalid-cursor.js';
 import { unusedEndpoint, type EndpointHealth, type TrippedEndpoint } from '../ports/endpoint-gates.js';
-import type { DeadLetterFilter, Delivery, DeliveryChange, DeliveryFilter } from '../ports/delivery-log.js';
+import type {
+  DeadLetterFilter,
+  Delivery,
+  DeliveryChange,
+  DeliveryFilter,
+  NewDelivery,
+} from '../ports/delivery-log.js';
 import type { Deliveries } from '../ports/deliveries.js';
 import type { DeliveryQueue } from '../ports/delivery-queue.js';
-import { EventStoreUnavailable, streamPages, type EventStore } from '../ports/event-store.js';
+import { EventStoreUnavailable, streamPages, type EventStore, type Place } from '../ports/event-store.js';
 import type { Page } from '../ports/read-models.js';
 import type { AttemptResult, WebhookRequest, WebhookSender } from '../ports/webhook-sender.js';
-import { windowOf, type DeliveryPolicy } from './public-deliveries.js';
+import { windowOf, announcedBy, deliveryOf, PublicEvents, type DeliveryPolicy } from './public-deliveries.js';
 import { deletedReason, deliveryEndpointOf } from './relay.js';
 import { withTimeout } from '../timing/with-timeout.js';
+import { card } from '../../domain/card.js';
 
 export interface WebhookDeps extends WriteDeps {
   readonly deliveries: Pick<Deliveries, 'log' | 'gates' | 'relayMemory'>;
@@ -67,6 +77,20 @@ const notifyWorkers = async (deps: WebhookDeps, org: OrganizationId, endpoint: E
   } catch (error) {
     deps.report(error);
   }
+};
+
+/** Changes one endpoint. Throws `not_found`. */
+const decideOn = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  id: string,
+  command: Command,
+  decide: (state: WebhookEndpoints) => readonly WebhookEvent[],
+): Promise<Endpoint> => {
+  const { state } = await execute(deps, webhookEndpoints, org, command, decide);
+  const endpoint = endpointOf(state, id);
+  await notifyWorkers(deps, org, endpoint);
+  return endpoint;
 };
 
 /** How long a request waits until what must not be sent is dropped. The rest of it goes on by itself. */
@@ -210,10 +234,7 @@ export const changeEndpoint = async (
   command: Command,
 ): Promise<ListedEndpoint> => {
   const events = wanted.events && [...new Set(wanted.events)];
-  const { state } = await execute(deps, webhookEndpoints, org, command, change(id, { ...wanted, events }));
-  const endpoint = endpointOf(state, id);
-  await notifyWorkers(deps, org, endpoint);
-  return withHealth(deps, org, endpoint);
+  return withHealth(deps, org, await decideOn(deps, org, id, command, change(id, { ...wanted, events })));
 };
 
 /**
@@ -260,15 +281,8 @@ export const rotateSecret = async (
   id: string,
   command: Command,
 ): Promise<SigningSecret> => {
-  const { state } = await execute(
-    deps,
-    webhookEndpoints,
-    org,
-    command,
-    rotate(id, deps.keys[0].id, command.at),
-  );
-  const endpoint = endpointOf(state, id);
-  await notifyWorkers(deps, org, endpoint);
+  const rotation = rotate(id, deps.keys[0].id, command.at);
+  const endpoint = await decideOn(deps, org, id, command, rotation);
   return signingSecret(deps.keys, endpoint.id, endpoint.secrets[0]);
 };
 
@@ -425,9 +439,66 @@ export const offSince = async (
     if (type === 'EndpointDisabled') since.set(data.id, stored.metadata.occurredAt);
     else if (type === 'EndpointEnabled' || type === 'EndpointDeleted') since.delete(data.id);
   };
-  const reading = async (): Promise<ReadonlyMap<Uuid, Instant>> => {
+  const reading = async () => {
     for await (const page of streamPages(store, stream, 0)) page.forEach(note);
     return since;
   };
   return reading().catch(insteadOf(EventStoreUnavailable, new Map()));
+};
+
+const batchSize = 100;
+
+/** Whether the event may be one that the endpoint gets. */
+const mayBeFor = (org: OrganizationId, from: Place, { stream, metadata }: LoggedEvent): boolean =>
+  categoryOf(stream) === card.category &&
+  metadata.org === org &&
+  ('position' in from || Date.parse(metadata.occurredAt) >= from.time);
+
+/**
+ * Sends an endpoint all undelivered events that it subscribes to, from a place in the log on. Exhausted and
+ * dropped deliveries become due again under their ids, and missing ones are made of events that are younger
+ * than deliveries are kept: older ones may have been accepted. Returns how many of either there were, or null
+ * if the signal aborted: a repeat does the rest. Throws `not_found`.
+ */
+export const replayEvents = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  id: string,
+  from: Place,
+  signal: AbortSignal,
+): Promise<number | null> => {
+  const { store, streams, deliveries } = deps;
+  const endpoint = endpointOf((await streams.load(webhookEndpoints, org)).state, id);
+  const publicEvents = new PublicEvents(store);
+  const { position: head } = await store.head();
+  let after = await store.positionBefore(from, signal);
+  let count = 0;
+  while (after < head && !signal.aborted) {
+    const batch = await store.readLog(after, batchSize);
+    const candidates = batch.filter((logged) => mayBeFor(org, from, logged));
+    const rows = await Promise.all(
+      candidates.map((logged) => rowOf(deps, publicEvents, org, endpoint, logged)),
+    );
+    count += await deliveries.log.replay(rows.filter((row) => row !== null));
+    after = batch.at(-1)?.position ?? head;
+  }
+  await announce(deps, endpoint.id);
+  return signal.aborted ? null : count;
+};
+
+const rowOf = async (
+  { clock, policy, keep, deliveries }: WebhookDeps,
+  publicEvents: PublicEvents,
+  org: OrganizationId,
+  endpoint: Endpoint,
+  logged: LoggedEvent,
+): Promise<NewDelivery | null> => {
+  const announced = announcedBy(logged);
+  if (announced === null || !subscribes(endpoint, announced.type)) return null;
+  const event = await publicEvents.of(announced);
+  if (event?.org !== org) return null;
+  const now = clock.now();
+  const row = { ...deliveryOf(event, endpoint, policy, now, null), expires: now + windowOf(policy) };
+  const isKept = event.occurredAt + keep > now || (await deliveries.log.get(org, row.id)) !== null;
+  return isKept ? row : null;
 };

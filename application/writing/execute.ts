@@ -8,7 +8,7 @@ import {
 } from '../ports/event-store.js';
 import type { KeyClaim } from '../ports/idempotency-store.js';
 import type { Clock, Entropy } from '../ports/system.js';
-import type { Loaded, Streams } from './streams.js';
+import { type Loaded, type Streams, decidedBy } from './streams.js';
 import { CommandId, type Milliseconds, type OrganizationId } from '../../domain/ids.js';
 import { NamedError } from '../../domain/errors.js';
 
@@ -172,7 +172,7 @@ export const appendTo = async <State, Event extends DomainEvent>(
   events: readonly Event[],
 ): Promise<{ readonly state: State; readonly position: bigint } | null> => {
   const { streams } = deps;
-  const decided = events.map((event) => ({ event, command }));
+  const decided = decidedBy(command, events);
   const write = streams.write(aggregate, loaded, decided);
   const position = await appendWrites(deps, [write], command);
   if (position === null) return null;

@@ -42,6 +42,12 @@ export interface Decided<Event extends DomainEvent> {
   readonly id?: Uuid;
 }
 
+/** The events that one command records. */
+export const decidedBy = <Event extends DomainEvent>(
+  command: Command,
+  events: readonly Event[],
+): readonly Decided<Event>[] => events.map((event) => ({ event, command }));
+
 /** The tools for sealing events before they are stored. (docs/audit.md#macs) */
 export type Sealing = PersonalSeal & Pick<EventMacs, 'sign'>;
 
@@ -74,10 +80,14 @@ export class Streams {
     const stream = streamName(aggregate.category, id);
     const known = this.#known(aggregate, stream);
     if (holdsPersonal(aggregate)) await this.sealing.ready();
-    const loaded =
-      aggregate.lastEventIsState === true
-        ? await this.#loadFromEnd(aggregate, known)
-        : await this.#loadFrom(aggregate, known);
+    let loaded = known;
+    if (aggregate.lastEventIsState === true) {
+      // One event is read, however long the stream is and however much of it is new.
+      const last = await this.store.readLast(stream);
+      if (last !== null && last.revision !== known.revision) loaded = advance(aggregate, known, last);
+    } else
+      for await (const page of streamPages(this.store, stream, known.revision + 1))
+        loaded = page.reduce((before, event) => advance(aggregate, before, event), loaded);
     if (loaded !== known) this.#remember(loaded);
     return loaded;
   }
@@ -216,33 +226,11 @@ export class Streams {
     return loaded;
   }
 
-  async #loadFrom<State, Event extends DomainEvent>(
-    aggregate: Aggregate<State, Event>,
-    known: Loaded<State>,
-  ): Promise<Loaded<State>> {
-    let loaded = known;
-    for await (const page of streamPages(this.store, known.stream, known.revision + 1))
-      loaded = page.reduce((before, event) => advance(aggregate, before, event), loaded);
-    return loaded;
-  }
-
-  /** Reads one event, however long the stream is and however much of it is new. */
-  async #loadFromEnd<State, Event extends DomainEvent>(
-    aggregate: Aggregate<State, Event>,
-    known: Loaded<State>,
-  ): Promise<Loaded<State>> {
-    const last = await this.store.readLast(known.stream);
-    return last === null || last.revision === known.revision ? known : advance(aggregate, known, last);
-  }
-
   #known<State, Event extends DomainEvent>(
     aggregate: Aggregate<State, Event>,
     stream: StreamName,
   ): Loaded<State> {
-    const cached = this.#cache.get(stream) as Loaded<State> | undefined;
-    return (
-      cached ?? { stream, state: aggregate.initial, revision: noStream, hash: null, at: null, position: null }
-    );
+    return (this.#cache.get(stream) as Loaded<State> | undefined) ?? notBegun(aggregate, stream);
   }
 
   #remember(loaded: Loaded<unknown>): void {
@@ -250,6 +238,12 @@ export class Streams {
     if (known === undefined || known.revision < loaded.revision) this.#cache.set(loaded.stream, loaded);
   }
 }
+
+/** An aggregate in a stream without events. */
+export const notBegun = <State, Event extends DomainEvent>(
+  { initial: state }: Aggregate<State, Event>,
+  stream: StreamName,
+): Loaded<State> => ({ stream, state, revision: noStream, hash: null, at: null, position: null });
 
 const advance = <State, Event extends DomainEvent>(
   aggregate: Aggregate<State, Event>,

@@ -46,8 +46,8 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'blind-purchase': {
     rule: 'Money, rule 2: who repeats a purchase looks for it first',
-    file: 'application/money/bring-ordered.js',
-    text: '= await find(deps.store, org, movement, ledgerRevision);',
+    file: 'application/money/settle-spend.js',
+    text: '= await findMovement(deps.store, org, movement, ledgerRevision);',
     instead: '= { found: null, since: (await deps.store.readLast(`credits-${org}`))?.revision ?? -1 };',
     money: true,
   },
@@ -140,7 +140,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   'standing-balance': {
     rule: 'Money: each movement of an append is decided on the balance that the one before it leaves',
     file: 'application/money/ledger-queue.js',
-    text: 'balance = decided.reduce((running, { event }) => ledger.evolve(running, event), balance);',
+    text: 'balance = after;',
     instead: '',
     tests: money,
   },
@@ -182,7 +182,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   'old-owner-unsettled': {
     rule: 'Money, rule 6: who takes over a claim whose code is taken returns what the old owner spent',
     file: 'application/cards/claims.js',
-    text: 'await settleSpend(deps, command, spend).catch(() => null);',
+    text: 'await settleSpend(deps, request.command, spend).catch(() => null);',
     instead: 'void 0;',
     money: true,
   },
@@ -204,8 +204,8 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   'no-copy': {
     rule: 'The design of a card of the collection becomes one of the organization, whoever dies',
     file: 'application/money/reconciler.js',
-    text: '...openWork.copies.filter(due).map((copy) => [copy, () => copyOf(copy)]),',
-    instead: '',
+    text: 'const isMade = await makeCopy(deps, command, piece);',
+    instead: 'const isMade = false;',
     weather: 'processes that die all the time',
   },
   'checkpoint-first': {
@@ -411,7 +411,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'reckoned-position': {
     rule: 'Positions are opaque: no reader begins one before an event',
-    file: 'application/webhooks/replay-events.js',
+    file: 'application/webhooks/webhooks.js',
     text: 'let after = await store.positionBefore(from, signal);',
     instead:
       "let after = 'position' in from ? from.position - 1n : await store.positionBefore(from, signal);",

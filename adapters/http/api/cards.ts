@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { cancelCard, type ChangeCardDeps } from '../../../application/cards/change-card.js';
-import { hashedIdempotency, noEmail } from '../../../application/cards/place-order.js';
+import { hashedIdempotency } from '../../../application/cards/place-order.js';
 import { newCommand } from '../../../application/writing/execute.js';
 import { codeFrom, listCards, lookUpCard } from '../../../application/cards/read-cards.js';
 import type { ReadDeps } from '../../../application/projecting/read-your-writes.js';
@@ -386,7 +386,7 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
         source: { kind: 'api', id: keyId },
         idempotency:
           key === null ? null : await hashedIdempotency(deps.personalKeys, org, key, canonical(request.sent)),
-        draft: () => ({ email: noEmail, contact: null, ...fields }),
+        draft: () => ({ email: { value: null }, contact: null, ...fields }),
       });
       return {
         body: sentCardBody(sent, deps.baseUrl()),

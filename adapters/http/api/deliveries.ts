@@ -4,8 +4,8 @@ import {
   type DeliveryAttempt,
   type Delivery,
 } from '../../../application/ports/delivery-log.js';
-import { replayEvents } from '../../../application/webhooks/replay-events.js';
 import {
+  replayEvents,
   listDeliveries,
   readDelivery,
   retryDelivery,

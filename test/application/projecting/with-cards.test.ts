@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Clock } from '../../../application/ports/system.js';
-import { withCards } from '../../../application/projecting/with-cards.js';
+import { withCards } from '../../../application/projecting/project.js';
 import type { LoggedEvent } from '../../../domain/events.js';
 import { noteStream } from '../../support/fixtures/notes.js';
 import { logged } from '../../support/fixtures/logged-event.js';

@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto';
 import { MemoryDeliveries } from '../../support/memory/deliveries.js';
 import { InProcessDeliveryQueue } from '../../../adapters/memory/delivery-queue.js';
 import { changeCard } from '../../../application/cards/change-card.js';
-import { replayEvents } from '../../../application/webhooks/replay-events.js';
 import {
+  replayEvents,
   deleteEndpoint,
   disableEndpoint,
   enableEndpoint,

@@ -23,8 +23,7 @@ import {
   type IdempotencyStore,
 } from '../../../application/ports/idempotency-store.js';
 import type { Clock, Entropy } from '../../../application/ports/system.js';
-import { OpenWork } from '../../../application/money/open-work.js';
-import { closeOpenWork, type ReconcilerDeps } from '../../../application/money/reconciler.js';
+import { OpenWork, closeOpenWork, type ReconcilerDeps } from '../../../application/money/reconciler.js';
 import { sendCard, type SendCardDeps } from '../../../application/cards/send-card.js';
 import { Streams } from '../../../application/writing/streams.js';
 import {

@@ -8,8 +8,8 @@ import {
   readEndpoint,
   rotateSecret,
   sendTestEvent,
+  replayEvents,
 } from '../../../../application/webhooks/webhooks.js';
-import { replayEvents } from '../../../../application/webhooks/replay-events.js';
 import { may } from '../../../../domain/permissions.js';
 import type { Endpoint } from '../../../../domain/webhook-endpoints.js';
 import { ClientGone } from '../../server/errors.js';
