@@ -178,72 +178,68 @@ interface Part {
   readonly event: StoredEvent | null;
 }
 
+async function* tilesFrom(deps: ExportDeps, from: number, size: number): AsyncGenerator<ExportedTile> {
+  for (let n = Math.floor(from / tileWidth); n * tileWidth < size; n += 1) yield readTile(deps, n, size);
+}
+
 /**
- * The leaves of a stream's events. Where the engine does not tell the positions of a stream's events, the log
- * is read from the first of them on until all are found.
+ * The tiles with the events of a stream. Where the engine does not tell the positions of a stream's events,
+ * the log is read from the first of them on until all are found.
  */
-async function* leavesOfStream(
-  deps: ExportDeps,
-  stream: StreamName,
-  size: number,
-): AsyncGenerator<{ readonly tile: ExportedTile; readonly leaf: Entry }> {
-  const events = await deps.store.readStream(stream, 0);
+async function* tilesWith(deps: ExportDeps, stream: StreamName, size: number): AsyncGenerator<ExportedTile> {
+  const { store, tiles } = deps;
+  const events = await store.readStream(stream, 0);
   const [first] = events;
   if (first === undefined) return;
-  const start =
-    first.position ?? (await deps.store.positionBefore({ time: Date.parse(first.metadata.occurredAt) }));
-  let n = await deps.tiles.tileOf(start);
-  let tile: ExportedTile | null = null;
-  for (const { id, position } of events) {
-    if (position !== null) n = await deps.tiles.tileOf(position);
-    for (let leaf: Entry | undefined; leaf === undefined && n * tileWidth < size;) {
-      if (tile?.start !== n * tileWidth) tile = await readTile(deps, n, size);
-      leaf = tile.leaves.find(({ event }) => event.stream === stream && event.id === id);
-      if (leaf !== undefined) yield { tile, leaf };
-      else if (position === null) n += 1;
-      else return;
-    }
+  const numbers = new Set<number>();
+  for (const { position } of events) if (position !== null) numbers.add(await tiles.tileOf(position));
+  for (const n of numbers) if (n * tileWidth < size) yield readTile(deps, n, size);
+  if (first.position !== null) return;
+  const before = await store.positionBefore({ time: Date.parse(first.metadata.occurredAt) });
+  let left = events.length;
+  for await (const tile of tilesFrom(deps, (await tiles.tileOf(before)) * tileWidth, size)) {
+    yield tile;
+    left -= tile.leaves.filter(({ event }) => event.stream === stream).length;
+    if (left === 0) return;
   }
 }
 
-/** A card is read completely before the first byte is sent, so that damage can still set the status. */
-async function* cardParts(
+/** Shows the leaves of tiles, each tile once it was checked. `standingOf`: null leaves a leaf out. */
+async function* partsOf(
   deps: ExportDeps,
   options: ExportOptions,
-  stream: StreamName,
-  size: number,
+  tiles: AsyncIterable<ExportedTile>,
+  standingOf: (leaf: Entry, tile: ExportedTile) => Promise<Standing | null>,
 ): AsyncGenerator<Part> {
-  const [check, lineOf] = [eventsChecker(deps), lineMaker(deps, options)];
-  const shown: (Entry & Standing)[] = [];
-  let last: ExportedTile | null = null;
-  let proofOf: ProofOf = async () => [];
-  for await (const { tile, leaf } of leavesOfStream(deps, stream, size)) {
-    await check(leaf.event);
-    if (last !== tile) [last, proofOf] = [tile, await proofsOf(deps.tiles, tile, size)];
-    shown.push({ ...leaf, proof: base64(await proofOf(leaf.index)) });
-  }
-  for (const leaf of shown) yield lineOf(leaf);
-}
-
-async function* organizationParts(
-  deps: ExportDeps,
-  options: ExportOptions,
-  org: OrganizationId,
-  size: number,
-): AsyncGenerator<Part> {
-  const [check, lineOf] = [eventsChecker(deps), lineMaker(deps, options)];
-  for (let n = 0; n * tileWidth < size; n += 1) {
-    const tile = await readTile(deps, n, size);
-    const own = tile.leaves.filter(({ event }) => metadataOf(event).org === org);
-    if (own.length === 0) continue;
-    const proofOf = await proofsOf(deps.tiles, tile, size);
+  const lineOf = lineMaker(deps, options);
+  for await (const tile of tiles) {
     const shown: (Entry & Standing)[] = [];
-    for (const leaf of own) {
-      await check(leaf.event);
-      shown.push({ ...leaf, proof: base64(await proofOf(leaf.index)) });
+    for (const leaf of tile.leaves) {
+      const standing = await standingOf(leaf, tile);
+      if (standing !== null) shown.push({ ...leaf, ...standing });
     }
     for (const leaf of shown) yield lineOf(leaf);
   }
+}
+
+/** The events that are wanted, with proofs that they stand in the tree. */
+const proven = (deps: ExportDeps, size: number, isWanted: (event: StoredEvent) => boolean) => {
+  const check = eventsChecker(deps);
+  let last: ExportedTile | null = null;
+  let proofOf: ProofOf = async () => [];
+  return async (leaf: Entry, tile: ExportedTile): Promise<Standing | null> => {
+    if (!isWanted(leaf.event)) return null;
+    await check(leaf.event);
+    if (last !== tile) [last, proofOf] = [tile, await proofsOf(deps.tiles, tile, size)];
+    return { proof: base64(await proofOf(leaf.index)) };
+  };
+};
+
+/** Reads everything before the first byte is sent, so that damage can still set the status. */
+async function* readFirst(parts: AsyncIterable<Part>): AsyncGenerator<Part> {
+  const all: Part[] = [];
+  for await (const part of parts) all.push(part);
+  yield* all;
 }
 
 /** Whether the event before this one in its stream is before the period that begins with a leaf. */
@@ -283,35 +279,22 @@ const eventBefore = async (
   throw new DamagedLog(position, `the event before it of its organization is not in the log`);
 };
 
-async function* periodParts(
-  deps: ExportDeps,
-  options: ExportOptions,
-  org: OrganizationId | null,
-  { from, size }: { readonly from: number; readonly size: number },
-): AsyncGenerator<Part> {
-  const [check, lineOf] = [eventsChecker(deps), lineMaker(deps, options)];
+/** The events of a period from the leaf `from` on, and of other organizations the leaves alone. */
+const inPeriod = (deps: ExportDeps, org: OrganizationId | null, from: number, size: number) => {
+  const check = eventsChecker(deps);
   let first: Entry | null = null;
   let isFirst = true;
-  for (let n = Math.floor(from / tileWidth); n * tileWidth < size; n += 1) {
-    const { leaves } = await readTile(deps, n, size);
-    const shown: (Entry & Standing)[] = [];
-    for (const leaf of leaves) {
-      if (leaf.index < from) continue;
-      first ??= leaf;
-      if (org !== null && metadataOf(leaf.event).org !== org) {
-        shown.push({ ...leaf, isAlone: true });
-        continue;
-      }
-      const before = await check(leaf.event);
-      const isEntry = before !== null && (before.isOutside ?? (await isBefore(deps, leaf.event, first)));
-      const earlier = org === null || !isFirst ? null : await eventBefore(deps, org, leaf, size);
-      isFirst = false;
-      const standing = { ...(isEntry && { previous: before.hash }), ...(earlier && { before: earlier }) };
-      shown.push({ ...leaf, ...standing });
-    }
-    for (const leaf of shown) yield lineOf(leaf);
-  }
-}
+  return async (leaf: Entry): Promise<Standing | null> => {
+    if (leaf.index < from) return null;
+    first ??= leaf;
+    if (org !== null && metadataOf(leaf.event).org !== org) return { isAlone: true };
+    const before = await check(leaf.event);
+    const isEntry = before !== null && (before.isOutside ?? (await isBefore(deps, leaf.event, first)));
+    const earlier = org === null || !isFirst ? null : await eventBefore(deps, org, leaf, size);
+    isFirst = false;
+    return { ...(isEntry && { previous: before.hash }), ...(earlier && { before: earlier }) };
+  };
+};
 
 /** The front that a card, a design or a card of the collection has by an event. */
 const frontIn = ({ data }: StoredEvent): ArtworkDigest | null => {
@@ -365,8 +348,8 @@ const lastBefore = async (
   size: number,
 ): Promise<number> => {
   let end = from;
-  for (let n = Math.floor(from / tileWidth); n * tileWidth < size; n += 1)
-    for (const { index, event } of (await readTile(deps, n, size)).leaves) {
+  for await (const { leaves } of tilesFrom(deps, from, size))
+    for (const { index, event } of leaves) {
       const at = Date.parse(metadataOf(event).occurredAt);
       if (index >= from && at < time) end = index + 1;
       if (index >= from && at >= time + clockTolerance) return end;
@@ -439,23 +422,27 @@ const planOf = async (
   options: ExportOptions,
   newest: Checkpoint,
 ): Promise<Plan> => {
+  const { size } = newest;
   if (wanted.kind === 'card') {
     const stream = cardStream(wanted.code);
     const [first] = await deps.raw.readStoredStream(stream, 0, 1);
     if (first === undefined) throw new DomainError('card_not_found', `There is no card ${idOf(stream)}.`);
     const { org } = metadataOf(first);
-    const parts = cardParts(deps, options, stream, newest.size);
+    const shown = proven(deps, size, (event) => event.stream === stream);
+    const parts = readFirst(partsOf(deps, options, tilesWith(deps, stream, size), shown));
     return { kind: 'card', subject: stream, org, tree: newest, head: {}, parts };
   }
   if (wanted.kind === 'organization') {
     const { org } = wanted;
-    const parts = organizationParts(deps, options, org, newest.size);
+    const shown = proven(deps, size, (event) => metadataOf(event).org === org);
+    const parts = partsOf(deps, options, tilesFrom(deps, 0, size), shown);
     return { kind: 'organization', subject: org, org, tree: newest, head: {}, parts };
   }
   const { org } = wanted;
   const { from, tree } = await spanOf(deps, wanted, newest);
   const { roots } = await frontierAt(deps.tiles, from);
-  const parts = periodParts(deps, options, org, { from, size: tree.size });
+  const shown = inPeriod(deps, org, from, tree.size);
+  const parts = partsOf(deps, options, tilesFrom(deps, from, tree.size), shown);
   const head = { from, frontier: base64(roots) };
   return { kind: 'period', subject: org ?? everything, org, tree, head, parts };
 };
