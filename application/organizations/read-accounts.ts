@@ -89,8 +89,6 @@ export const readHandwritings = async (
   return { houseHand, names: names.toReversed() };
 };
 
-const slugOf = (cursor: string): string => cursor.replace(/^card:/, '');
-
 /**
  * A page of the cards that the public collection offers, the latest published first, after the card
  * `startingAfter`, which may have been withdrawn since. Throws `invalid_cursor`, ReadModelsUnavailable.
@@ -102,6 +100,6 @@ export const listCollection = (
   listPage(
     readModels,
     collectionCards,
-    { limit, startingAfter: startingAfter && slugOf(startingAfter) },
+    { limit, startingAfter: startingAfter?.replace(/^card:/, '') ?? null },
     { org: null, where: { offered: 'yes' }, what: 'card of the collection' },
   );
