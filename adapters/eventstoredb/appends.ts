@@ -1,4 +1,3 @@
-import { AccessDeniedError } from '@eventstore/db-client';
 import type { StreamWrite, WriteOutcome } from '../../application/ports/event-store.js';
 import type { AppendAnswer, ServerWrite } from './batch-appends.js';
 import { appendClassically } from './classic-append.js';
@@ -30,7 +29,7 @@ export class Appends {
     if (new Set(writes.map(({ stream }) => stream)).size < writes.length)
       throw new TypeError('an append may name each stream only once');
     const outcomes: WriteOutcome[] = [];
-    for (const [write, proposed] of writes.map((each) => [each, this.#toServer(each)] as const)) {
+    for (const [write, proposed] of writes.map((each) => [each, this.#proposed(each)] as const)) {
       if (outcomes.some(({ kind }) => kind !== 'appended')) outcomes.push({ kind: 'skipped' });
       else if (outcomes.length === 0) outcomes.push(await this.#settle(write, proposed));
       else outcomes.push(await this.#settleLater(write, proposed));
@@ -38,9 +37,9 @@ export class Appends {
     return outcomes;
   }
 
-  #toServer(write: StreamWrite): ServerWrite {
-    const name = this.context.names.nameOf(write.stream);
-    return { name, expected: write.expected, events: proposedEvents(write) };
+  #proposed(write: StreamWrite): ServerWrite {
+    const { stream, expected } = write;
+    return { name: this.context.names.nameOf(stream), expected, events: proposedEvents(write) };
   }
 
   /** A write after one that is stored: whatever happens now, the outcome of the first must not be lost. */
@@ -71,7 +70,8 @@ export class Appends {
         connection.failed(session, error);
         const { effect, cause } =
           error instanceof AppendFailed ? error : { effect: 'open' as const, cause: error };
-        if (!mayBeStored && effect === 'refused') throw this.#refusal(write, cause);
+        if (!mayBeStored && effect === 'refused')
+          throw explainDenial(cause, this.context, `write to ${proposed.name}`);
         mayBeStored ||= effect !== 'none';
         const pause = mayBeStored ? Math.min(backoff(failures), maxRetryInterval) : pauseAfter(cause);
         if (pause === null) throw unavailable(cause);
@@ -120,11 +120,6 @@ export class Appends {
     }
     this.context.count('append');
     return appendClassically(this.context, client, proposed);
-  }
-
-  #refusal({ stream }: StreamWrite, cause: unknown): unknown {
-    if (!(cause instanceof AccessDeniedError)) return cause;
-    return explainDenial(cause, this.context, `write to ${this.context.names.nameOf(stream)}`);
   }
 
   /** The stream has passed the expected revision: with our own events, or with another writer's. */

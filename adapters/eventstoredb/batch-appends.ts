@@ -4,12 +4,16 @@ import type { UUID } from '@eventstore/db-client/generated/shared_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import type { BatchAppendReq, BatchAppendResp } from '@eventstore/db-client/generated/streams_pb.js';
 import { uncounted, type CountCall } from '../../application/ports/tracing.js';
+import shared, { type UUID } from '@eventstore/db-client/generated/shared_pb.js';
+import streams, {
+  type BatchAppendReq,
+  type BatchAppendResp,
+} from '@eventstore/db-client/generated/streams_pb.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import { codeOf, messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { ProposedEvent } from './events.js';
-import { AppendFailed, isNotReady, wasUnsent } from './failures.js';
-import { Overdue } from './supervision.js';
+import { AppendFailed, isNotReady, Overdue, wasUnsent } from './failures.js';
 
 /** `revision`: of the last event. `position`: null if the server doesn't tell it. */
 export type AppendAnswer =
@@ -106,7 +110,7 @@ export class BatchAppends {
   close(reason: Error): void {
     this.#closed.abort('closed');
     this.#end(this.#call, reason);
-    this.#rejectUnsent(reason);
+    this.#reject('unsent', new AppendFailed('none', reason));
   }
 
   async #open(): Promise<void> {
@@ -124,7 +128,7 @@ export class BatchAppends {
         this.#send(call);
       }
     } catch (error) {
-      this.#rejectUnsent(error);
+      this.#reject('unsent', new AppendFailed('none', error));
     } finally {
       this.#opening = false;
     }
@@ -170,18 +174,14 @@ export class BatchAppends {
             Object.assign(new AccessDeniedError(undefined, messageOf(reason)), { code }),
           )
         : new AppendFailed(code === unimplemented || wasUnsent(reason) ? 'none' : 'open', reason);
-    for (const [id, { request, reject }] of this.#pending) {
-      if (request !== null) continue;
-      this.#pending.delete(id);
-      reject(failed);
-    }
+    this.#reject('sent', failed);
   }
 
-  #rejectUnsent(reason: unknown): void {
+  #reject(which: 'sent' | 'unsent', failed: AppendFailed): void {
     for (const [id, { request, reject }] of this.#pending) {
-      if (request === null) continue;
+      if ((request === null) !== (which === 'sent')) continue;
       this.#pending.delete(id);
-      reject(new AppendFailed('none', reason));
+      reject(failed);
     }
   }
 

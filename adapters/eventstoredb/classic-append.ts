@@ -11,8 +11,7 @@ import {
 import { withTimeout } from '../../application/timing/with-timeout.js';
 import type { AppendAnswer, ServerWrite } from './batch-appends.js';
 import type { Context } from './context.js';
-import { AppendFailed, isNotReady, wasUnsent } from './failures.js';
-import { Overdue } from './supervision.js';
+import { AppendFailed, isNotReady, Overdue, wasUnsent } from './failures.js';
 
 /** One append by a call of its own. Rejects with AppendFailed. (docs/engines.md#eventstoredb) */
 export const appendClassically = async (

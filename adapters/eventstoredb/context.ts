@@ -61,10 +61,10 @@ export const maxRetryInterval: Milliseconds = 250;
 /**
  * Returns for each failure of a call that certainly had no effect how long to wait before it is tried again;
  * null: give up. A server that is starting or has lost its leader, and a cluster with a node less, are given
- * their time. So is a server that was starting and can't be reached now: each of its refusals makes the client
- * close its connection, also under calls that other requests are about to make. A single server that is gone
- * is asked once more at once, because the client learns from the first failure that it has to connect again.
- * (docs/engines.md#a-server-that-is-away)
+ * their time. So is a server that was starting and can't be reached now: each of its refusals makes the
+ * client close its connection, also under calls that other requests are about to make. A single server that
+ * is gone is asked once more at once, because the client learns from the first failure that it has to connect
+ * again. (docs/engines.md#a-server-that-is-away)
  */
 export const pausesOf = ({ connection, clock, times, backoff }: Context) => {
   const began = clock.monotonic();

@@ -82,8 +82,8 @@ export class EventStoreDbEventStore implements EventStore, RawLog {
   }
 
   /**
-   * Makes sure that this version can read the log. `marks`: it will write to it, and notes its format if there
-   * is none, or an older one. Throws NewerLog and EventStoreUnavailable.
+   * Makes sure that this version can read the log. `marks`: it will write to it, and notes its format if
+   * there is none, or an older one. Throws NewerLog and EventStoreUnavailable.
    */
   async assertFormat(marks = false): Promise<void> {
     const { connection, names, count } = this.#context;

@@ -1,41 +1,36 @@
 import type { AllStreamResolvedEvent, ResolvedEvent } from '@eventstore/db-client';
 import type { CountCall } from '../../application/ports/tracing.js';
 import { LazyLru } from '../../application/memory/lazy-lru.js';
-import { storedTexts } from '../../application/log/hash-chain.js';
+import { storedTexts, type StoredTexts } from '../../application/log/hash-chain.js';
 import type { NewEvent, StreamWrite } from '../../application/ports/event-store.js';
 import { messageOf } from '../../domain/errors.js';
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import { UnknownCategory } from '../../application/ports/raw-log.js';
 import { categories, type StreamName, type Uuid } from '../../domain/ids.js';
-import { joinTexts } from './texts.js';
-
-/** The names of our streams on the server. Everything else in its log belongs to others. */
-export interface ServerNames {
-  /**
-   * Matches the beginning of each of them, as a regular expression. With a prefix that is all, so that
-   * streams in a category that only a newer version knows are ours, too; without one, it would match streams
-   * of others.
-   */
-  readonly pattern: string;
-  readonly nameOf: (stream: StreamName) => string;
-  /** Null for a stream of others. */
-  readonly streamOf: (name: string) => StreamName | null;
-  /** Whether the name is that of a stream of another deployment: it has another prefix than ours. */
-  readonly isOfAnother: (name: string) => boolean;
-}
 
 /** The rest of a name that has another prefix, too. An id never has a category and a hyphen in it. */
 const otherPrefix = new RegExp(`^[A-Za-z0-9][A-Za-z0-9._-]*?(?:${categories.join('|')})-`);
 
-/** `prefix` comes before every name, so that several deployments can share a server. */
-export const serverNames = (prefix: string): ServerNames => {
+/**
+ * The names of our streams on the server. Everything else in its log belongs to others. `prefix` comes before
+ * every name, so that several deployments can share a server.
+ */
+export const serverNames = (prefix: string) => {
   const beginnings = categories.map((category) => `${prefix}${category}-`);
   const isOurs = (name: string): boolean => beginnings.some((beginning) => name.startsWith(beginning));
   return {
+    /**
+     * Matches the beginning of each of them, as a regular expression. With a prefix that is all, so that
+     * streams in a category that only a newer version knows are ours, too; without one, it would match
+     * streams of others.
+     */
     pattern: prefix === '' ? `^(?:${categories.join('|')})-` : `^${prefix.replaceAll('.', '[.]')}`,
-    nameOf: (stream) => `${prefix}${stream}`,
-    streamOf: (name) => (isOurs(name) ? (name.slice(prefix.length) as StreamName) : null),
-    isOfAnother: (name) => !name.startsWith(prefix) || otherPrefix.test(name.slice(prefix.length)),
+    nameOf: (stream: StreamName): string => `${prefix}${stream}`,
+    /** Null for a stream of others. */
+    streamOf: (name: string) => (isOurs(name) ? (name.slice(prefix.length) as StreamName) : null),
+    /** Whether the name is that of a stream of another deployment: it has another prefix than ours. */
+    isOfAnother: (name: string): boolean =>
+      !name.startsWith(prefix) || otherPrefix.test(name.slice(prefix.length)),
   };
 };
 
@@ -67,7 +62,7 @@ export class ForeignEvents {
 
 /** Tells our events from those of other programs, which are skipped. */
 export interface Recognition {
-  readonly names: ServerNames;
+  readonly names: ReturnType<typeof serverNames>;
   readonly foreign: ForeignEvents;
   readonly count: CountCall;
 }
@@ -154,6 +149,45 @@ export const unknownCategory = (
   const isKnown = names.streamOf(streamId) !== null || names.isOfAnother(streamId);
   return isKnown ? null : new UnknownCategory(`${streamId}@${revision}`);
 };
+
+const field = '"personal":';
+/** Tokens of JSON that a member of an object can begin or end with: strings, brackets and commas. */
+const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},]/g;
+
+/** From the field `personal` of the object itself to behind its value; null if it has none. */
+const memberOf = (text: string): readonly [begin: number, end: number] | null => {
+  if (!text.includes(field)) return null;
+  let begin: number | null = null;
+  let depth = 0;
+  for (const { 0: token, index } of text.matchAll(tokens)) {
+    const closes = token === '}' || token === ']';
+    if (begin !== null && depth === 1 && (closes || token === ',')) return [begin, index];
+    if (depth === 1 && text.startsWith(field, index)) begin = index;
+    if (token === '{' || token === '[') depth += 1;
+    if (closes) depth -= 1;
+  }
+  return begin === null ? null : [begin, text.length];
+};
+
+/**
+ * Takes the field `personal` out of the stored text of an object, written as this service writes JSON: the
+ * server keeps data and personal data in one text. Parses nothing.
+ */
+export const splitText = (text: string): { readonly data: string; readonly personal: string | null } => {
+  const member = memberOf(text);
+  if (member === null) return { data: text, personal: null };
+  const [begin, end] = member;
+  const personal = text.slice(begin + field.length, end);
+  const isFirst = text[begin - 1] === '{';
+  // With the field goes one comma: the one before it, or the one after it if it is the first of several.
+  const before = text.slice(0, isFirst ? begin : begin - 1);
+  const after = text.slice(isFirst && text[end] === ',' ? end + 1 : end);
+  return { data: `${before}${after}`, personal };
+};
+
+/** The text of an object with the field `personal` at its end; `splitText` is the inverse. */
+export const joinTexts = ({ data, personal }: Pick<StoredTexts, 'data' | 'personal'>): string =>
+  personal === null ? data : `${data.slice(0, -1)}${data === '{}' ? '' : ','}${field}${personal}}`;
 
 const toProposed = ({ stream }: StreamWrite, event: NewEvent): ProposedEvent => {
   const { id, type } = event;

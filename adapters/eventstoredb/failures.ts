@@ -1,6 +1,5 @@
 import { NamedError } from '../../domain/errors.js';
 import { NotLeaderError, UnavailableError } from '@eventstore/db-client';
-import { Overdue } from './supervision.js';
 
 /**
  * The server's messages for a call that it has not begun, because it starts or looks for its leader. That
@@ -46,6 +45,9 @@ export const isAway = (error: unknown): boolean =>
   error instanceof UnavailableError ||
   wasUnsent(error) ||
   (error instanceof Replaced && !(error.cause instanceof Overdue));
+
+/** The server did not respond in time. */
+export class Overdue extends NamedError {}
 
 /** The client, with its pending calls, was replaced. `cause`: the last of its failures. */
 export class Replaced extends NamedError {}

@@ -48,13 +48,48 @@ export class ServerLog implements LogSource {
     }
   }
 
+  /**
+   * One subscription to our streams, until it fails. The server's checkpoints run ahead of the handled
+   * events, so they aren't asked for. Repeated events are dropped. The start of a subscription is exclusive.
+   */
   async *subscribe(after: bigint, signal: AbortSignal): AsyncGenerator<readonly LoggedEvent[]> {
-    const { session } = this.context.connection;
+    const { clock, connection, count, names, times } = this.context;
+    const { session } = connection;
+    let last = after;
+    const onSilence = async (): Promise<Error | null> => {
+      const { position } = await this.reads.head();
+      if (position <= last) return null;
+      // The event may be on its way.
+      await clock.sleep(times.backoff.first);
+      return new Error(`the subscription has missed the event at ${position}`);
+    };
     try {
-      for await (const events of subscription(this.context, this.reads, session, { after, signal })) {
+      count('subscribe');
+      const filter = streamNameFilter({ regex: names.pattern, maxSearchWindow: searchWindow });
+      const subscribed = session.client.subscribeToAll(
+        { fromPosition: this.reads.startAfter(after), resolveLinkTos: false, filter },
+        { highWaterMark: subscribedAhead },
+      );
+      const source = supervised(subscribed, {
+        clock,
+        time: times.watchdog,
+        onSilence,
+        cancel: () => subscribed.unsubscribe(),
+        signals: [signal, session.replaced],
+      });
+      for await (const first of source) {
+        const events: LoggedEvent[] = [];
+        for (let next: AllStreamResolvedEvent | null = first; next !== null; next = subscribed.read()) {
+          const event = loggedEvent(next, this.context);
+          if (event === null || event.position <= last) continue;
+          events.push(event);
+          last = event.position;
+        }
+        if (events.length === 0) continue;
         yield events;
-        this.context.connection.succeeded();
+        connection.succeeded();
       }
+      throw new Error('the server ended the subscription');
     } catch (error) {
       if (signal.aborted) return;
       this.#report(session, error);
@@ -121,52 +156,4 @@ export class ServerLog implements LogSource {
     this.context.onError(explainDenial(error, this.context));
     this.context.connection.failed(session, error);
   }
-}
-
-/**
- * One subscription to our streams, until it fails. The server's checkpoints run ahead of the handled events,
- * so they aren't asked for. Repeated events are dropped. The start of a subscription is exclusive.
- */
-async function* subscription(
-  context: Context,
-  reads: Reads,
-  session: Session,
-  { after, signal }: { readonly after: bigint; readonly signal: AbortSignal },
-): AsyncGenerator<readonly LoggedEvent[]> {
-  const { clock, names, times } = context;
-  let last = after;
-  context.count('subscribe');
-  const subscribed = session.client.subscribeToAll(
-    {
-      fromPosition: reads.startAfter(after),
-      resolveLinkTos: false,
-      filter: streamNameFilter({ regex: names.pattern, maxSearchWindow: searchWindow }),
-    },
-    { highWaterMark: subscribedAhead },
-  );
-  const onSilence = async (): Promise<Error | null> => {
-    const { position } = await reads.head();
-    if (position <= last) return null;
-    // The event may be on its way.
-    await clock.sleep(times.backoff.first);
-    return new Error(`the subscription has missed the event at ${position}`);
-  };
-  const source = supervised(subscribed, {
-    clock,
-    time: times.watchdog,
-    onSilence,
-    cancel: () => subscribed.unsubscribe(),
-    signals: [signal, session.replaced],
-  });
-  for await (const first of source) {
-    const events: LoggedEvent[] = [];
-    for (let next: AllStreamResolvedEvent | null = first; next !== null; next = subscribed.read()) {
-      const event = loggedEvent(next, context);
-      if (event === null || event.position <= last) continue;
-      events.push(event);
-      last = event.position;
-    }
-    if (events.length > 0) yield events;
-  }
-  throw new Error('the server ended the subscription');
 }

@@ -26,9 +26,10 @@ import type { Milliseconds, StreamName } from '../../domain/ids.js';
 import type { Session } from './connection.js';
 import { explainDenial, pausesOf, unavailable, type Context } from './context.js';
 import { unknownCategory, loggedEvent, recordedEvent } from './events.js';
+import { Overdue } from './failures.js';
 import { readOurs } from './filtered-reads.js';
 import { keepingTexts, storedEvent } from './stored-texts.js';
-import { Overdue, supervised, type Source } from './supervision.js';
+import { supervised, type Source } from './supervision.js';
 
 /**
  * The start of a read of `$all` or a subscription. The commit position serves as both halves of a server's
@@ -37,32 +38,17 @@ import { Overdue, supervised, type Source } from './supervision.js';
 const startAfter = (position: bigint): ReadPosition =>
   position === 0n ? START : { commit: position, prepare: position };
 
-/** `last`: the last revision that was read, of any writer; null if there is none. */
-interface StreamPage<Event> {
-  readonly events: readonly Event[];
-  /** The first revision that was read, of any writer. */
-  readonly first: bigint | null;
-  readonly last: bigint | null;
-  readonly foreign: number;
-}
-
 /** Prepares a read before it begins. */
 type Begin = <Read extends object>(read: Read) => Read;
 
 /** The form in which a stream's events are wanted. */
-interface Form<Event> {
-  readonly begin: Begin;
-  readonly of: (event: RecordedEvent, resolved: ResolvedEvent) => Event;
-}
+type Form<Event> = (event: RecordedEvent, resolved: ResolvedEvent) => Event;
 
-const parsed: Form<RecordedEvent> = { begin: (read) => read, of: (event) => event };
-
-const stored: Form<PlacedEvent> = {
-  begin: keepingTexts,
-  of: (recorded, { event }) => {
-    if (event === undefined) throw new Error(`${recorded.stream} has a link that leads nowhere`);
-    return { position: recorded.position, ...storedEvent(event, recorded) };
-  },
+const unread: Begin = (read) => read;
+const asRead: Form<RecordedEvent> = (event) => event;
+const asStored: Form<PlacedEvent> = (recorded, { event }) => {
+  if (event === undefined) throw new Error(`${recorded.stream} has a link that leads nowhere`);
+  return { position: recorded.position, ...storedEvent(event, recorded) };
 };
 
 /** How far back `$all` is searched for an event whose position is not known. */
@@ -108,7 +94,7 @@ export class Reads {
 
   /** At most `limit` events of a stream from a revision on. */
   stream(stream: StreamName, fromRevision: number, limit?: number): Promise<readonly RecordedEvent[]> {
-    return this.#stream(stream, fromRevision, limit, parsed);
+    return this.#stream(stream, fromRevision, limit, asRead);
   }
 
   async #stream<Event>(
@@ -116,12 +102,13 @@ export class Reads {
     fromRevision: number,
     limit = Number.MAX_SAFE_INTEGER,
     form: Form<Event>,
+    begin?: Begin,
   ): Promise<readonly Event[]> {
     const events: Event[] = [];
     let from = BigInt(Math.max(0, fromRevision));
     // More than once only if events of others took places of a page.
     for (;;) {
-      const page = await this.#page(stream, from, limit - events.length, FORWARDS, form);
+      const page = await this.#page(stream, from, limit - events.length, FORWARDS, form, begin);
       if (page.first !== null && page.first > from) throw truncated(stream, page.first);
       events.push(...page.events);
       if (page.last === null || page.foreign === 0 || events.length === limit) return events;
@@ -149,9 +136,9 @@ export class Reads {
   }
 
   async lastOf(stream: StreamName): Promise<RecordedEvent | null> {
-    let page = await this.#page(stream, END, 1, BACKWARDS, parsed);
+    let page = await this.#page(stream, END, 1, BACKWARDS, asRead);
     while (page.events.length === 0 && page.last !== null && page.last > 0n)
-      page = await this.#page(stream, page.last - 1n, 1, BACKWARDS, parsed);
+      page = await this.#page(stream, page.last - 1n, 1, BACKWARDS, asRead);
     return page.events[0] ?? null;
   }
 
@@ -196,7 +183,7 @@ export class Reads {
 
   /** As `stream`, with the texts that the server keeps. */
   storedStream(stream: StreamName, fromRevision: number, limit?: number): Promise<readonly PlacedEvent[]> {
-    return this.#stream(stream, fromRevision, limit, stored);
+    return this.#stream(stream, fromRevision, limit, asStored, keepingTexts);
   }
 
   /**
@@ -398,8 +385,9 @@ export class Reads {
     fromRevision: ReadRevision,
     maxCount: number,
     direction: Direction,
-    { begin, of }: Form<Event>,
-  ): Promise<StreamPage<Event>> {
+    form: Form<Event>,
+    begin: Begin = unread,
+  ) {
     const options = {
       fromRevision,
       maxCount,
@@ -407,16 +395,18 @@ export class Reads {
       resolveLinkTos: false,
       requiresLeader: true,
     } as const;
-    const page = await this.#repeated(async (session): Promise<StreamPage<Event> | null> => {
+    const page = await this.#repeated(async (session) => {
       this.context.count('read stream');
       const read = begin(session.client.readStream(this.context.names.nameOf(stream), options));
       const events: Event[] = [];
-      let [first, last, foreign]: [bigint | null, bigint | null, number] = [null, null, 0];
+      /** The first and the last revision that were read, of any writer; null if there are none. */
+      let [first, last]: [bigint | null, bigint | null] = [null, null];
+      let foreign = 0;
       try {
         for await (const resolved of this.#supervised(session, read)) {
           const event = recordedEvent(resolved, stream, this.context);
           if (event === null) foreign += 1;
-          else events.push(of(event, resolved));
+          else events.push(form(event, resolved));
           last = resolved.event?.revision ?? last;
           first ??= last;
         }
@@ -434,7 +424,7 @@ export class Reads {
   async *#logAfter(
     session: Session,
     after: bigint,
-    begin: Begin = (read) => read,
+    begin: Begin = unread,
   ): AsyncGenerator<AllStreamResolvedEvent> {
     const fromPosition = this.startAfter(after);
     // Readers of stored texts take an end of the log for its end.

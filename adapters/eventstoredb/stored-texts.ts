@@ -1,7 +1,7 @@
 import type { ResolvedEvent } from '@eventstore/db-client';
 import type { RawEvent } from '../../application/log/hash-chain.js';
 import type { RecordedEvent } from '../../domain/events.js';
-import { splitText } from './texts.js';
+import { splitText } from './events.js';
 
 type ClientEvent = NonNullable<ResolvedEvent['event']>;
 

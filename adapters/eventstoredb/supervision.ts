@@ -1,10 +1,6 @@
 import { Readable } from 'node:stream';
-import { NamedError } from '../../domain/errors.js';
 import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
-
-/** The server did not respond in time. */
-export class Overdue extends NamedError {}
 
 /** A stream of the client: a read or a subscription. */
 export interface Source<T> extends AsyncIterable<T> {

@@ -1,10 +1,10 @@
-import { link, readFile, rm, writeFile } from 'node:fs/promises';
+import { link, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Checkpoint } from '../../application/ports/log-tiles.js';
-import { codeOf } from '../../domain/errors.js';
+import type { KnownHead } from '../../application/ports/signed-heads.js';
+import { codeOf, messageOf } from '../../domain/errors.js';
 import type { NoteKey } from '../../domain/signed-note.js';
-import { syncFolder } from './head-file.js';
-import { headIn } from './known-heads.js';
+import { headIn, syncFolder } from './head-file.js';
 
 /**
  * Writes checkpoints into a folder, one for each hour: `2026-03-02T15.checkpoint`. A file gets its name once
@@ -29,3 +29,25 @@ export const anchorsIn =
     }
     await syncFolder(folder);
   };
+
+/**
+ * The heads in a folder of anchors that one of the keys has signed. Files without such a signature are
+ * skipped: they prove nothing. `report`: told of what can't be read.
+ */
+export const headsOfAnchors = async (
+  folder: string,
+  keys: readonly NoteKey[],
+  report: (error: unknown) => void,
+): Promise<readonly KnownHead[]> => {
+  const told = (path: string) => (error: unknown) =>
+    report(new Error(`LOG_ANCHOR_DIR: ${path} can't be read: ${messageOf(error)}`, { cause: error }));
+  const names = (await readdir(folder).catch(told(folder))) ?? [];
+  const heads: KnownHead[] = [];
+  for (const name of names.filter((each) => each.endsWith('.checkpoint'))) {
+    const path = join(folder, name);
+    const note = await readFile(path, 'utf8').catch(told(path));
+    const head = typeof note === 'string' ? headIn(note, keys) : null;
+    if (head !== null) heads.push(head);
+  }
+  return heads;
+};

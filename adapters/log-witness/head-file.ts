@@ -1,9 +1,8 @@
 import { open, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { UnusableHead, type SignedHeads } from '../../application/ports/signed-heads.js';
+import { UnusableHead, type SignedHead, type SignedHeads } from '../../application/ports/signed-heads.js';
 import { codeOf } from '../../domain/errors.js';
-import type { NoteKey } from '../../domain/signed-note.js';
-import { headIn } from './known-heads.js';
+import { openNote, parseCheckpointText, UntrustedNote, type NoteKey } from '../../domain/signed-note.js';
 
 const ifThere = <Found>(work: Promise<Found>): Promise<Found | null> =>
   work.catch((error: unknown) => {
@@ -18,6 +17,17 @@ export const syncFolder = async (path: string): Promise<void> => {
     await folder.sync();
   } finally {
     await folder.close();
+  }
+};
+
+/** The head that a note states; null if none of the keys has signed it. */
+export const headIn = (note: string, keys: readonly NoteKey[]): SignedHead | null => {
+  try {
+    const { size, root } = parseCheckpointText(openNote(note, keys).text);
+    return { size, root, note };
+  } catch (error) {
+    if (error instanceof UntrustedNote) return null;
+    throw error;
   }
 };
 

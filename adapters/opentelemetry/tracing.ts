@@ -18,26 +18,25 @@ const kinds = {
   internal: SpanKind.INTERNAL,
 } satisfies Record<SpanOptions['kind'], SpanKind>;
 
-/** The state that tracing systems pass to each other. The entry that was set last comes first. */
-const stateOf = (entries: ReadonlyMap<string, string>): TraceState => {
-  const without = (key: string) => [...entries].filter(([known]) => known !== key);
+/**
+ * The state that tracing systems pass to each other, as members `key=value`. The one that was set last comes
+ * first.
+ */
+const stateOf = (members: readonly string[]): TraceState => {
+  const isOf = (key: string) => (member: string) => member.startsWith(`${key}=`);
+  const without = (key: string) => members.filter((member) => !isOf(key)(member));
   return {
-    get: (key) => entries.get(key),
-    set: (key, value) => stateOf(new Map([[key, value], ...without(key)])),
-    unset: (key) => stateOf(new Map(without(key))),
-    serialize: () => [...entries].map(([key, value]) => `${key}=${value}`).join(','),
+    get: (key) => members.find(isOf(key))?.slice(key.length + 1),
+    set: (key, value) => stateOf([`${key}=${value}`, ...without(key)]),
+    unset: (key) => stateOf(without(key)),
+    serialize: () => members.join(','),
   };
 };
 
-const stateIn = (text: string): TraceState =>
-  stateOf(
-    new Map(
-      text.split(',').flatMap((member) => {
-        const [, key, value] = /^\s*([^=\s]+)=(.*?)\s*$/.exec(member) ?? [];
-        return key === undefined || value === undefined ? [] : [[key, value] as const];
-      }),
-    ),
-  );
+const stateIn = (text: string): TraceState => {
+  const members = text.split(',').map((member) => member.trim());
+  return stateOf(members.filter((member) => /^[^=\s]+=/.test(member)));
+};
 
 /** Longer ones may be dropped, as the standard says. */
 const maxStateLength = 512;

@@ -34,7 +34,7 @@ export interface RabbitConnectionOptions extends Broker {
   readonly onReady?: () => void;
 }
 
-const connectTimeout: Milliseconds = 5_000;
+export const connectTimeout: Milliseconds = 5_000;
 const heartbeatSeconds = 10;
 /** Closing waits this long for a broker that doesn't respond. */
 const closeTimeout: Milliseconds = 2_000;

@@ -1,11 +1,9 @@
 import { connect, type ConfirmChannel, type GetMessage } from 'amqplib';
-import type { Milliseconds } from '../../domain/ids.js';
+import { connectTimeout } from './connection.js';
 import { hintOf, type RabbitDeliveryQueueOptions } from './delivery-queue.js';
 import { declareHints, topologyOf } from './topology.js';
 
 export type DeadLettersOptions = Pick<RabbitDeliveryQueueOptions, 'url' | 'waits' | 'namespace'>;
-
-const connectTimeout: Milliseconds = 5_000;
 
 const onChannel = async (
   url: string,

@@ -8,7 +8,7 @@ import type { LoggedEvent } from '../../domain/events.js';
 import type { Uuid } from '../../domain/ids.js';
 import { RabbitRefused, RabbitUnavailable } from './connection.js';
 import { ConfirmingPublisher, type BrokerMessage, type Sending } from './publisher.js';
-import { declareEvents, topologyOf, type Topology } from './topology.js';
+import { topologyOf } from './topology.js';
 
 /** (CloudEvents' binding to AMQP, binary mode) */
 const inBinaryMode = (attributes: object): Readonly<Record<string, unknown>> =>
@@ -19,16 +19,16 @@ const inBinaryMode = (attributes: object): Readonly<Record<string, unknown>> =>
  * bound for is dropped.
  */
 export class RabbitPublicStream implements PublicStream {
-  readonly #topology: Topology;
+  readonly #exchange: string;
   readonly #publisher: ConfirmingPublisher;
 
   constructor(options: Sending) {
-    this.#topology = topologyOf([], options.namespace);
+    this.#exchange = topologyOf([], options.namespace).events;
     this.#publisher = new ConfirmingPublisher({
       ...options,
       name: 'public event stream',
       mandatory: false,
-      declare: (channel) => declareEvents(channel, this.#topology),
+      declare: (channel) => channel.assertExchange(this.#exchange, 'topic', { durable: true }),
     });
   }
 
@@ -56,7 +56,7 @@ export class RabbitPublicStream implements PublicStream {
     const { id, type, metadata } = event;
     const attributes = cloudEventAttributes(event, log);
     return {
-      exchange: this.#topology.events,
+      exchange: this.#exchange,
       key: attributes.type,
       content: JSON.stringify(externalEvent(event, log)),
       options: {

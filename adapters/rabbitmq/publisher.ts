@@ -17,9 +17,7 @@ export interface BrokerMessage {
   readonly exchange: string;
   readonly key: string;
   readonly content: string;
-  readonly options: Omit<Options.Publish, 'persistent' | 'mandatory' | 'messageId'> & {
-    readonly messageId?: string;
-  };
+  readonly options: Pick<Options.Publish, 'contentType' | 'messageId' | 'type' | 'headers' | 'timestamp'>;
 }
 
 /** The broker, and how messages are sent to it. */
@@ -35,9 +33,10 @@ export interface Sending extends Broker {
 export interface PublisherOptions extends Sending, Omit<RabbitConnectionOptions, 'setup'> {
   /** Whether it is an error if no queue takes a message: a confirm alone doesn't tell. */
   readonly mandatory: boolean;
-  readonly declare: (channel: Channel) => Promise<void>;
+  readonly declare: (channel: Channel) => Promise<unknown>;
 }
 
+const channelClosed = 'RabbitMQ: the channel is closed.';
 const usualConfirmTimeout: Milliseconds = 5_000;
 
 /**
@@ -69,7 +68,7 @@ export class ConfirmingPublisher {
 
   /** Why nothing can be sent at the moment, or null if it can. */
   get down(): string | null {
-    return this.#connection.down ?? (this.#channel === null ? 'RabbitMQ: the channel is closed.' : null);
+    return this.#connection.down ?? (this.#channel === null ? channelClosed : null);
   }
 
   /**
@@ -79,9 +78,7 @@ export class ConfirmingPublisher {
   async publish(messages: readonly BrokerMessage[]): Promise<void> {
     if (messages.length === 0) return;
     const channel = this.#channel;
-    const { down } = this;
-    if (channel === null || down !== null)
-      throw new RabbitUnavailable(down ?? 'RabbitMQ: the channel is closed.');
+    if (channel === null || this.down !== null) throw new RabbitUnavailable(this.down ?? channelClosed);
     const { clock, confirmTimeout = usualConfirmTimeout } = this.options;
     writeTogether(channel);
     const confirmed = Promise.all(messages.map((message) => this.#send(channel, message)));
@@ -114,13 +111,8 @@ export class ConfirmingPublisher {
       };
       try {
         count('publish');
-        channel.publish(
-          exchange,
-          key,
-          Buffer.from(content),
-          { ...options, messageId, persistent: true, mandatory },
-          settle,
-        );
+        const sent = { ...options, messageId, persistent: true, mandatory };
+        channel.publish(exchange, key, Buffer.from(content), sent, settle);
       } catch (error) {
         settle(error);
       }

@@ -10,57 +10,43 @@ const deliveryLimit = 5;
 /** Any wait that no other queue fits is made of several of these. */
 const shortestWait: Milliseconds = 5_000;
 
-export interface Topology {
-  /** The public stream, a topic exchange. Consumers bind their own queues to it. */
-  readonly events: string;
-  /** Hints for workers. The routing key is the name of the work queue: `first` or `retry`. */
-  readonly workExchange: string;
-  readonly workQueues: { readonly first: string; readonly retry: string };
-  /** Hints that wait. The routing key is the time in milliseconds. */
-  readonly waitExchange: string;
-  /** From the shortest time to the longest. */
-  readonly waitQueues: readonly { readonly queue: string; readonly time: Milliseconds }[];
-  readonly deadExchange: string;
-  readonly deadQueue: string;
-}
-
 /**
- * `waits`: the times between attempts. `namespace`: a prefix for every name, so that several deployments can
- * share a virtual host.
+ * The names of exchanges and queues. `waits`: the times between attempts. `namespace`: a prefix for every
+ * name, so that several deployments can share a virtual host.
  */
-export const topologyOf = (waits: readonly Milliseconds[], namespace = ''): Topology => {
+export const topologyOf = (waits: readonly Milliseconds[], namespace = '') => {
   const named = (name: string) => `${namespace}${name}`;
   const times = [...new Set([shortestWait, ...waits.map(Math.ceil)])].toSorted((a, b) => a - b);
   return {
+    /** The public stream, a topic exchange. Consumers bind their own queues to it. */
     events: named('cards.events'),
+    /** Hints for workers. The routing key is the name of the work queue: `first` or `retry`. */
     workExchange: named('wh.work'),
     workQueues: { first: named(`wh.work.first.${version}`), retry: named(`wh.work.retry.${version}`) },
+    /** Hints that wait. The routing key is the time in milliseconds. */
     waitExchange: named('wh.retry'),
+    /** From the shortest time to the longest. */
     waitQueues: times.map((time) => ({ time, queue: named(`wh.wait.${time}ms.${version}`) })),
     deadExchange: named('wh.dlx'),
     deadQueue: named(`wh.dead.${version}`),
-  };
+  } as const;
 };
+export type Topology = ReturnType<typeof topologyOf>;
 
 const durable = { durable: true };
 
-export const declareEvents = async (
-  channel: Channel,
-  { events }: Pick<Topology, 'events'>,
-): Promise<void> => {
-  await channel.assertExchange(events, 'topic', durable);
-};
-
-/**
- * A message that keeps failing becomes a dead letter. A full queue refuses new messages instead of dropping
- * old ones.
- */
-const workQueueArguments = (deadExchange: string) => ({
+/** A full queue refuses new messages instead of dropping old ones. */
+const keepingAll = {
   'x-queue-type': 'quorum',
-  'x-delivery-limit': deliveryLimit,
-  'x-dead-letter-exchange': deadExchange,
   'x-dead-letter-strategy': 'at-least-once',
   'x-overflow': 'reject-publish',
+};
+
+/** A message that keeps failing becomes a dead letter. */
+const workQueueArguments = (deadExchange: string) => ({
+  ...keepingAll,
+  'x-delivery-limit': deliveryLimit,
+  'x-dead-letter-exchange': deadExchange,
 });
 
 /**
@@ -68,12 +54,10 @@ const workQueueArguments = (deadExchange: string) => ({
  * ahead of it. (docs/engines.md#rabbitmq)
  */
 const waitQueueArguments = (workExchange: string, time: Milliseconds) => ({
-  'x-queue-type': 'quorum',
+  ...keepingAll,
   'x-message-ttl': time,
   'x-dead-letter-exchange': workExchange,
   'x-dead-letter-routing-key': 'retry',
-  'x-dead-letter-strategy': 'at-least-once',
-  'x-overflow': 'reject-publish',
 });
 
 /** Makes whatever is missing of the exchanges and queues for hints. */

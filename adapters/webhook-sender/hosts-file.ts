@@ -28,21 +28,16 @@ export const parseHosts = (text: string): ReadonlyMap<string, readonly ResolvedA
 };
 
 /**
- * The hosts file of this machine. It is read by this class because `dns.Resolver` asks name servers only.
+ * Looks a name up in the hosts file of this machine, because `dns.Resolver` asks name servers only. Returns
+ * no address for a name that is not there.
  */
-export class HostsFile {
-  #read: { readonly at: Milliseconds; readonly hosts: Promise<ReturnType<typeof parseHosts>> } | null = null;
-
-  constructor(
-    private readonly clock: Clock,
-    private readonly path = usualPath,
-  ) {}
-
-  /** The addresses of a name; none if the file doesn't have it. */
-  async addressesOf(name: string): Promise<readonly ResolvedAddress[]> {
-    const now = this.clock.monotonic();
-    if (this.#read === null || now - this.#read.at >= cacheTtl)
-      this.#read = { at: now, hosts: readFile(this.path, 'utf8').then(parseHosts, () => new Map()) };
-    return (await this.#read.hosts).get(name.toLowerCase()) ?? [];
-  }
-}
+export const hostsFile = (clock: Clock, path = usualPath) => {
+  let read: { readonly at: Milliseconds; readonly hosts: Promise<ReturnType<typeof parseHosts>> } | null =
+    null;
+  return async (name: string): Promise<readonly ResolvedAddress[]> => {
+    const now = clock.monotonic();
+    if (read === null || now - read.at >= cacheTtl)
+      read = { at: now, hosts: readFile(path, 'utf8').then(parseHosts, () => new Map()) };
+    return (await read.hosts).get(name.toLowerCase()) ?? [];
+  };
+};

@@ -5,7 +5,7 @@ import { mayTake } from '../../application/webhooks/schedule.js';
 import type { Clock } from '../../application/ports/system.js';
 import { withTimeout } from '../../application/timing/with-timeout.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
-import { HostsFile, type ResolvedAddress } from './hosts-file.js';
+import { hostsFile, type ResolvedAddress } from './hosts-file.js';
 import { NotSent } from './plain-words.js';
 
 /** All addresses of a host name. Rejects if there are none. */
@@ -41,11 +41,6 @@ export interface NamesOptions {
   readonly lookupTimeout?: Milliseconds | undefined;
 }
 
-interface Waiting {
-  readonly org: OrganizationId;
-  readonly begin: () => void;
-}
-
 /**
  * Resolves host names, each once at a time, however many ask for it. Lookups are shared fairly between
  * organizations: one whose names never resolve delays only itself. Failures are remembered for a second.
@@ -55,7 +50,7 @@ export class Names {
   readonly #resolve: Resolve;
   readonly #known = new LazyLru<string, Known>(namesKept);
   readonly #underWay = new Map<string, Promise<Known>>();
-  readonly #waiting = new Set<Waiting>();
+  readonly #waiting = new Set<{ readonly org: OrganizationId; readonly begin: () => void }>();
   readonly #held = new Map<OrganizationId, number>();
   readonly #lookupTimeout: Milliseconds;
   #used = 0;
@@ -132,17 +127,14 @@ export class Names {
   }
 
   async #slotFor(org: OrganizationId, patience: Milliseconds): Promise<void> {
-    if (!this.#mayBegin(org)) {
-      let begin = (): void => undefined;
-      const turn = new Promise<void>((resolve) => (begin = resolve));
-      const waiting = { org, begin };
-      this.#waiting.add(waiting);
-      await withTimeout(this.#clock, patience, turn, () => {
-        if (this.#waiting.delete(waiting)) throw new TooManyLookups(`too many names are being looked up`);
-      });
-      return;
-    }
-    this.#take(org);
+    if (this.#mayBegin(org)) return this.#take(org);
+    let begin = (): void => undefined;
+    const turn = new Promise<void>((resolve) => (begin = resolve));
+    const waiting = { org, begin };
+    this.#waiting.add(waiting);
+    await withTimeout(this.#clock, patience, turn, () => {
+      if (this.#waiting.delete(waiting)) throw new TooManyLookups(`too many names are being looked up`);
+    });
   }
 
   #take(org: OrganizationId): void {
@@ -170,7 +162,7 @@ export class Names {
  * are: search domains don't apply. (docs/engines.md#outbound-http-undici)
  */
 const resolverOf = (clock: Clock): Resolve => {
-  const hosts = new HostsFile(clock);
+  const inHostsFile = hostsFile(clock);
   /** A resolver knows the name servers that the machine had when the resolver was made. */
   let known = { madeAt: -Infinity, resolver: new Resolver(queryLimits) };
   const current = (): Resolver => {
@@ -179,7 +171,7 @@ const resolverOf = (clock: Clock): Resolve => {
     return known.resolver;
   };
   return async (hostname) => {
-    const written = await hosts.addressesOf(hostname);
+    const written = await inHostsFile(hostname);
     if (written.length > 0) return written;
     return addressesFrom(current(), hostname, clock);
   };

@@ -1,4 +1,4 @@
-import { NamedError } from '../../domain/errors.js';
+import { codeOf, NamedError } from '../../domain/errors.js';
 
 /** Nothing was sent, for a reason in plain words. */
 export class NotSent extends NamedError {}
@@ -9,12 +9,9 @@ export const inPlainWords = (error: Error): string => {
   const code = codeOf(error);
   if (error.name === 'HTTPParserError' && code !== 'HPE_HEADER_OVERFLOW')
     return 'the response is not valid HTTP';
-  if (code === null) return error.message === '' ? error.name : error.message;
+  if (typeof code !== 'string') return error.message === '' ? error.name : error.message;
   return wordsByCode[code] ?? `${error.message} (${code})`;
 };
-
-const codeOf = (error: Error): string | null =>
-  'code' in error && typeof error.code === 'string' ? error.code : null;
 
 const unreachable = "the address can't be reached from here";
 

@@ -52,9 +52,7 @@ const lookupPatience: Milliseconds = 5_000;
 /** After this time without a connection the next address of a name is tried: long enough for a second SYN. */
 const nextAddressAfter: Milliseconds = 1_500;
 
-const timedOut = new Error('timed out');
-
-const withoutResponse = (error: string, duration: Milliseconds = 0): AttemptResult => ({
+const withoutResponse = (error: string | null, duration: Milliseconds = 0): AttemptResult => ({
   httpStatus: null,
   error,
   body: null,
@@ -104,7 +102,7 @@ export class UndiciWebhookSender implements WebhookSender {
     { org, url, headers, body, mayStart }: WebhookRequest,
     signal?: AbortSignal,
   ): Promise<AttemptResult | Unresolved | 'withheld'> {
-    const { clock, timeout, rules } = this.options;
+    const { clock, rules } = this.options;
     const target = new URL(url);
     try {
       checkTarget(target, rules());
@@ -117,15 +115,9 @@ export class UndiciWebhookSender implements WebhookSender {
     const began = clock.monotonic();
     const result = await this.#post(target, headers, body, mayStart, signal);
     const duration = clock.monotonic() - began;
-    const { error } = result;
-    if (error === withheld && !('status' in result)) return 'withheld';
-    const words =
-      error === null
-        ? null
-        : error === timedOut
-          ? `no complete response within ${timeout / 1000} s`
-          : inPlainWords(error);
-    if (!('status' in result)) return withoutResponse(words ?? '', duration);
+    const words = result.error && inPlainWords(result.error);
+    if (!('status' in result))
+      return result.error === withheld ? 'withheld' : withoutResponse(words, duration);
     const { status } = result;
     const redirected = status >= 300 && status < 400 ? 'redirects are not followed' : null;
     return { httpStatus: status, error: redirected ?? words, body: textOf(result), duration };
@@ -190,8 +182,10 @@ export class UndiciWebhookSender implements WebhookSender {
         }
       };
       signal?.addEventListener('abort', () => collector.stop(withheld), { once: true, signal: ended.signal });
-      void this.options.clock.sleep(this.options.timeout, ended.signal).then(() => {
-        if (!ended.signal.aborted) collector.stop(timedOut);
+      const { clock, timeout } = this.options;
+      void clock.sleep(timeout, ended.signal).then(() => {
+        if (!ended.signal.aborted)
+          collector.stop(new Error(`no complete response within ${timeout / 1000} s`));
       });
       dispatch(this.#agent);
     });

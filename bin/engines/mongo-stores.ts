@@ -3,10 +3,10 @@ import { mongoArtwork } from '../../adapters/mongodb/records/artwork.js';
 import { mongoCheckpoints } from '../../adapters/mongodb/records/checkpoints.js';
 import { watchClock } from '../../adapters/mongodb/client/clock-watch.js';
 import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
-import { MongoDeliveries } from '../../adapters/mongodb/deliveries/deliveries.js';
+import { mongoDeliveries } from '../../adapters/mongodb/deliveries/deliveries.js';
 import { mongoImportRecords, mongoSignInRecords } from '../../adapters/mongodb/records/records.js';
 import { mongoHookCalls } from '../../adapters/mongodb/records/hook-calls.js';
-import { MongoIdempotencyStore } from '../../adapters/mongodb/records/idempotency-store.js';
+import { mongoIdempotencyStore } from '../../adapters/mongodb/records/idempotency-store.js';
 import { mongoLogTiles } from '../../adapters/mongodb/records/log-tiles.js';
 import { mongoRequests } from '../../adapters/mongodb/records/requests.js';
 import { mongoKeyUses } from '../../adapters/mongodb/records/key-uses.js';
@@ -15,9 +15,9 @@ import { MongoLeases, usualLease, type HeldLease } from '../../adapters/mongodb/
 import { mongoPersonalKeys } from '../../adapters/mongodb/records/personal-keys.js';
 import { mongoProjectionStore } from '../../adapters/mongodb/read/projection-store.js';
 import { watchProjector } from '../../adapters/mongodb/read/projector-watch.js';
-import { MongoRateLimiter } from '../../adapters/mongodb/records/rate-limiter.js';
+import { mongoRateLimiter } from '../../adapters/mongodb/records/rate-limiter.js';
 import { mongoReadModels } from '../../adapters/mongodb/read/read-models.js';
-import { readingsOf } from '../../adapters/mongodb/read/readers.js';
+import { readingsOf } from '../../adapters/mongodb/read/builds.js';
 import { projectorLease, releaseOf, Releases } from '../../adapters/mongodb/read/releases.js';
 import { SeenBuilds } from '../../adapters/mongodb/read/seen-builds.js';
 import { followRebuildRequests, requestRebuild } from '../../adapters/mongodb/read/rebuild-requests.js';
@@ -214,7 +214,7 @@ export const openMongoStores = (options: EngineOptions, url: string, raw: EventS
     personalKeys,
     personalKeyStore,
     unreadable,
-    idempotency: new MongoIdempotencyStore({ database, clock }),
+    idempotency: mongoIdempotencyStore({ database, clock }),
     readModels: mongoReadModels({ database, clock, seen }),
     readYourWrites: writesWait(board),
     checkpoints: mongoCheckpoints(database),
@@ -225,7 +225,7 @@ export const openMongoStores = (options: EngineOptions, url: string, raw: EventS
     signInRecords: mongoSignInRecords({ database, clock }),
     importRecords: mongoImportRecords({ database, clock }),
     artwork: mongoArtwork(database, clock),
-    deliveries: new MongoDeliveries({
+    deliveries: mongoDeliveries({
       database,
       clock,
       entropy,
@@ -233,7 +233,7 @@ export const openMongoStores = (options: EngineOptions, url: string, raw: EventS
       keep: settings.webhooks.keep,
       ...(timeouts.claim !== undefined && { recordedWithin: timeouts.claim }),
     }),
-    rateLimiter: new MongoRateLimiter({ database, clock, fallback: new LocalRateLimiter() }),
+    rateLimiter: mongoRateLimiter({ database, clock, fallback: new LocalRateLimiter() }),
     projector: {
       status: () => board.current(),
       rebuild: async (name: string) => {

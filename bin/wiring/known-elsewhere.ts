@@ -1,7 +1,7 @@
 import { anchorsIn } from '../../adapters/log-witness/anchors.js';
 import { askWitness } from '../../adapters/log-witness/client.js';
 import { headFile } from '../../adapters/log-witness/head-file.js';
-import { headsOfAnchors } from '../../adapters/log-witness/known-heads.js';
+import { headsOfAnchors } from '../../adapters/log-witness/anchors.js';
 import type { Notarizing } from '../../application/log/notarize.js';
 import { Witnesses, type WitnessesDeps } from '../../application/log/witnesses.js';
 import type { SignedHeads } from '../../application/ports/signed-heads.js';

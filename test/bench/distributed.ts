@@ -1,6 +1,6 @@
 import { MemoryCheckpoints } from '../support/memory/checkpoints.js';
 import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
-import { MongoDeliveries } from '../../adapters/mongodb/deliveries/deliveries.js';
+import { mongoDeliveries } from '../../adapters/mongodb/deliveries/deliveries.js';
 import { mongoProjectionStore } from '../../adapters/mongodb/read/projection-store.js';
 import { RabbitDeliveryQueue } from '../../adapters/rabbitmq/delivery-queue.js';
 import { RabbitPublicStream } from '../../adapters/rabbitmq/public-stream.js';
@@ -144,7 +144,7 @@ const measureDeliveries = async (
   namespace: string,
 ): Promise<readonly Figure[]> => {
   const database = new MongoDatabase(mongo, clock);
-  const deliveries = new MongoDeliveries({ database, clock, entropy });
+  const deliveries = mongoDeliveries({ database, clock, entropy });
   const queue = new RabbitDeliveryQueue({ url: rabbit, clock, waits: [], namespace });
   const stop = new AbortController();
   try {

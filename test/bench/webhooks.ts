@@ -9,7 +9,7 @@ import { Worker } from 'node:worker_threads';
 import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js';
 import { mongoCheckpoints } from '../../adapters/mongodb/records/checkpoints.js';
 import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
-import { MongoDeliveries } from '../../adapters/mongodb/deliveries/deliveries.js';
+import { mongoDeliveries } from '../../adapters/mongodb/deliveries/deliveries.js';
 import { RabbitDeliveryQueue } from '../../adapters/rabbitmq/delivery-queue.js';
 import { topologyOf } from '../../adapters/rabbitmq/topology.js';
 import { sqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
@@ -126,7 +126,7 @@ const keptOnServers = async (
   const queue = new RabbitDeliveryQueue({ url: rabbit, clock, waits, namespace });
   await eventually(() => queue.down === null, { within: 60_000, what: 'RabbitMQ' });
   return {
-    deliveries: new MongoDeliveries({ database, clock, entropy: new SystemEntropy() }),
+    deliveries: mongoDeliveries({ database, clock, entropy: new SystemEntropy() }),
     checkpoints: mongoCheckpoints(database),
     queue,
     close: async () => {

@@ -5,13 +5,14 @@ import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.
 import { mongoCheckpoints } from '../../adapters/mongodb/records/checkpoints.js';
 import { mongoKeyUses } from '../../adapters/mongodb/records/key-uses.js';
 import type { MongoDatabase } from '../../adapters/mongodb/client/database.js';
-import { MongoDeliveries } from '../../adapters/mongodb/deliveries/deliveries.js';
+import { mongoDeliveries } from '../../adapters/mongodb/deliveries/deliveries.js';
+import type { Deliveries } from '../../application/ports/deliveries.js';
 import { mongoHookCalls } from '../../adapters/mongodb/records/hook-calls.js';
-import { MongoIdempotencyStore } from '../../adapters/mongodb/records/idempotency-store.js';
+import { mongoIdempotencyStore } from '../../adapters/mongodb/records/idempotency-store.js';
 import { mongoLogTiles } from '../../adapters/mongodb/records/log-tiles.js';
 import { mongoPersonalKeys } from '../../adapters/mongodb/records/personal-keys.js';
 import { mongoProjectionStore } from '../../adapters/mongodb/read/projection-store.js';
-import { MongoRateLimiter } from '../../adapters/mongodb/records/rate-limiter.js';
+import { mongoRateLimiter } from '../../adapters/mongodb/records/rate-limiter.js';
 import { mongoReadModels } from '../../adapters/mongodb/read/read-models.js';
 import { mongoImportRecords, mongoSignInRecords } from '../../adapters/mongodb/records/records.js';
 import { mongoRequests } from '../../adapters/mongodb/records/requests.js';
@@ -249,7 +250,7 @@ describeWithEngines(['MONGODB_URL'], 'random operations on MongoDB', (url) => {
     idempotency,
     memory.idempotency,
     inDatabase((database) => ({
-      store: new MongoIdempotencyStore({ database, clock: standing() }),
+      store: mongoIdempotencyStore({ database, clock: standing() }),
       claims: [],
     })),
   );
@@ -273,8 +274,8 @@ describeWithEngines(['MONGODB_URL'], 'random operations on MongoDB', (url) => {
     const { database, end } = freshDatabase(url);
     const clock = new HandClock();
     const times = { attemptTime: claimLasts / 2, recordedWithin: claimLasts / 2 };
-    const newProcess = (): MongoDeliveries =>
-      new MongoDeliveries({ database, clock, entropy: new SystemEntropy(), ...times });
+    const newProcess = (): Deliveries =>
+      mongoDeliveries({ database, clock, entropy: new SystemEntropy(), ...times });
     return Delivering.make({ clock, isShared: true }, newProcess, end);
   });
   agrees(keyUses, memory.keyUses, inDatabase(mongoKeyUses));
@@ -286,14 +287,13 @@ describeWithEngines(['MONGODB_URL'], 'random operations on MongoDB', (url) => {
   agrees(
     rateLimits,
     memory.rateLimits,
-    inDatabase(
-      (database) =>
-        new MongoRateLimiter({
-          database,
-          clock: new SystemClock(),
-          fallback: new LocalRateLimiter(),
-          timeout: 60_000,
-        }),
+    inDatabase((database) =>
+      mongoRateLimiter({
+        database,
+        clock: new SystemClock(),
+        fallback: new LocalRateLimiter(),
+        timeout: 60_000,
+      }),
     ),
   );
   agrees(

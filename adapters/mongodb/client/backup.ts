@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { BSON, type Document } from 'mongodb';
 import type { MongoDatabase } from './database.js';
 import { mongoPersonalKeys } from '../records/personal-keys.js';
-import { batchSize } from './chunks.js';
+import { batchSize } from './documents.js';
 import { duplicatesIn } from './refusals.js';
 
 const signIns = 'sign_in_records';

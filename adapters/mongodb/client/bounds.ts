@@ -56,11 +56,9 @@ export class Bounds {
   async #watch(): Promise<void> {
     if (this.#isWatching) return;
     this.#isWatching = true;
-    for (
-      let [first] = this.#pending;
-      first !== undefined && !this.#stopped.signal.aborted;
-      [first] = this.#pending
-    ) {
+    while (!this.#stopped.signal.aborted) {
+      const [first] = this.#pending;
+      if (first === undefined) break;
       const left = first.overdueAt - this.clock.monotonic();
       if (left > 0) await this.clock.sleep(left, this.#stopped.signal);
       else {

@@ -84,10 +84,7 @@ const heartbeat: Milliseconds = 1_000;
  * ends within twice the sum of the limits; one that failed may still have taken effect, or take effect later.
  */
 export class MongoDatabase {
-  readonly #clock: Clock;
-  readonly #url: string;
   readonly #limits: MongoLimits;
-  readonly #count: CountCall;
   readonly #name: string | undefined;
   readonly #bounds: Bounds;
   readonly #indexed = new Map<string, Promise<void>>();
@@ -105,11 +102,13 @@ export class MongoDatabase {
    * `count` is called with every request, by method and collection, but not with the driver's retries and
    * further batches of a cursor. Throws if the connection string can't be read.
    */
-  constructor(url: string, clock: Clock, limits: Partial<MongoLimits> = {}, count: CountCall = uncounted) {
-    this.#url = url;
-    this.#clock = clock;
+  constructor(
+    private readonly url: string,
+    private readonly clock: Clock,
+    limits: Partial<MongoLimits> = {},
+    private readonly count: CountCall = uncounted,
+  ) {
     this.#limits = { ...defaultLimits, ...limits };
-    this.#count = count;
     // If the first try fails, the driver looks for a server and waits for its response a second time.
     this.#bounds = new Bounds(clock, 2 * (this.#limits.find + this.#limits.respond));
     this.#name = namesDatabase.test(url) ? undefined : defaultName;
@@ -125,7 +124,7 @@ export class MongoDatabase {
 
   #clientOf({ respond, connections }: Pick<MongoLimits, 'respond' | 'connections'>): MongoClient {
     const { find } = this.#limits;
-    return new MongoClient(this.#url, {
+    return new MongoClient(this.url, {
       appName: 'handwritten-card-service',
       serverSelectionTimeoutMS: find,
       connectTimeoutMS: find,
@@ -144,9 +143,9 @@ export class MongoDatabase {
     const client = this.#clientOf(this.#limits);
     // Before any request is sent: this process never goes by its own clock beside others.
     client.once('serverHeartbeatSucceeded', ({ reply, duration }) => {
-      const now = this.#clock.now();
+      const now = this.clock.now();
       const { localTime } = reply;
-      if (localTime instanceof Date) this.#clock.agree?.(-aheadOf(localTime, now - duration, now));
+      if (localTime instanceof Date) this.clock.agree?.(-aheadOf(localTime, now - duration, now));
     });
     client.on('topologyDescriptionChanged', ({ previousDescription, newDescription }) => {
       if (client !== this.#client || this.#isClosed) return;
@@ -162,7 +161,7 @@ export class MongoDatabase {
     if (known !== undefined) return known;
     const client = this.#client;
     const database = bounded(client.db(name, guarantees), (request, call) => {
-      this.#count(call);
+      this.count(call);
       return this.#bounds.limit(request).catch((error: unknown) => {
         if (error instanceof MongoOverdue) this.#replace(client);
         if (refusesWrites(error)) this.#writes.wrote(error);
@@ -333,7 +332,7 @@ export class MongoDatabase {
     this.#bounds.stop();
     const clients = [this.#client, ...this.#unhurried];
     const closing = Promise.all(clients.map((client) => client.close()));
-    await withTimeout(this.#clock, this.#limits.find, closing, () => null);
+    await withTimeout(this.clock, this.#limits.find, closing, () => null);
   }
 }
 
@@ -356,24 +355,13 @@ const isSocketError = (error: unknown): boolean => error instanceof Error && 'sy
 
 type Unavailable = new (message: string, options: ErrorOptions) => Error;
 
-/** The port's own error in the place of whatever the driver throws. */
-const explained = (Unavailable: Unavailable, error: unknown): unknown =>
-  error instanceof MongoError || isSocketError(error)
-    ? new Unavailable(`MongoDB: ${messageOf(error)}`, { cause: error })
-    : error;
-
-/** Runs the work. Throws the port's own error. */
-export const guarded = async <T>(Unavailable: Unavailable, work: () => Promise<T>): Promise<T> => {
-  try {
-    return await work();
-  } catch (error) {
-    throw explained(Unavailable, error);
-  }
-};
-
-/** The same port, whose failures are all its own error. */
+/** The same port, whose own error takes the place of whatever the driver rejects with. */
 export const guardedPort = <Port extends object>(Unavailable: Unavailable, port: Port): Port =>
-  explainingFailures(port, (error) => explained(Unavailable, error));
+  explainingFailures(port, (error) =>
+    error instanceof MongoError || isSocketError(error)
+      ? new Unavailable(`MongoDB: ${messageOf(error)}`, { cause: error })
+      : error,
+  );
 
 /**
  * Sends writes that may be repeated and reordered. Sends them again if upserts of the same document have

@@ -49,14 +49,6 @@ export interface HeldLease {
   readonly say: (trouble: string | null) => Promise<void>;
 }
 
-/** The owner of a lease, as others see it. */
-export interface LeaseOwner {
-  /** Changes with every sign of life. */
-  readonly pulse: string;
-  /** Why it gets nowhere; null while it works. */
-  readonly trouble: string | null;
-}
-
 /**
  * A standby notices the last sign of life up to a fifth of this late, and its absence as much later: it takes
  * over less than 3 s after it.
@@ -92,8 +84,11 @@ export class MongoLeases {
     this.#options = { timeout: usualLease, onError: () => undefined, machine: anyMachine, ...options };
   }
 
-  /** The owner of the lease of that name; null if it has none. Throws a MongoError. */
-  static async owner(database: MongoDatabase, name: string): Promise<LeaseOwner | null> {
+  /**
+   * The owner of the lease of that name; null if it has none. `pulse` changes with every sign of life;
+   * `trouble`: why it gets nowhere, null while it works. Throws a MongoError.
+   */
+  static async owner(database: MongoDatabase, name: string) {
     const rows = database.collection<LeaseRow>('leases');
     const row = await rows.findOne({ _id: { $eq: name }, owner: { $ne: null } });
     return row && { pulse: `${row.epoch} ${row.beats}`, trouble: row.trouble ?? null };
@@ -164,7 +159,11 @@ export class MongoLeases {
       held.trouble = trouble;
       await this.#rows().updateOne(mine, { $set: { trouble } });
     };
-    this.#keep(name, held);
+    this.#held.set(name, held);
+    if (this.#held.size === 1) {
+      this.#beating = new AbortController();
+      void this.#keepAlive(this.#beating.signal);
+    }
     try {
       await work({ epoch, signal: lost.signal, say });
     } finally {
@@ -174,13 +173,6 @@ export class MongoLeases {
       if (this.#held.size === 0) this.#beating.abort();
       await this.#rows().updateOne(mine, { $set: { owner: null } });
     }
-  }
-
-  #keep(name: string, held: Held): void {
-    this.#held.set(name, held);
-    if (this.#held.size > 1) return;
-    this.#beating = new AbortController();
-    void this.#keepAlive(this.#beating.signal);
   }
 
   async #keepAlive(signal: AbortSignal): Promise<void> {

@@ -1,5 +1,6 @@
 import { LazyLru } from '../../../application/memory/lazy-lru.js';
 import type { MongoDatabase } from '../client/database.js';
+import { findAll } from '../client/documents.js';
 import {
   deliveryRows,
   endpointRows,
@@ -68,9 +69,7 @@ export const readEndpoints = async (
   database: MongoDatabase,
   endpoints: readonly string[],
 ): Promise<readonly EndpointRow[]> =>
-  endpointRows(database)
-    .find({ _id: { $in: [...new Set(endpoints)] } })
-    .toArray();
+  findAll(endpointRows(database), { _id: { $in: [...new Set(endpoints)] } });
 
 /** An attempt's id begins with that of its delivery. */
 const deliveryOfAttempt = (attempt: string): string => attempt.slice(0, attempt.lastIndexOf(' '));
@@ -82,7 +81,7 @@ const stillNoted = async (
 ): Promise<readonly UncountedAttempt[]> => {
   const deliveries = await deliveryRows(database);
   const ids = attempts.map(({ uncounted }) => deliveryOfAttempt(uncounted.attempt));
-  const rows = await deliveries.find({ _id: { $in: ids } }, { projection: { uncounted: 1 } }).toArray();
+  const rows = await findAll(deliveries, { _id: { $in: ids } }, { projection: { uncounted: 1 } });
   const noted = new Set(rows.map(({ uncounted }) => uncounted?.attempt));
   return attempts.filter(({ uncounted }) => noted.has(uncounted.attempt));
 };
@@ -155,7 +154,7 @@ const leftoverBatch = 500;
 export const countLeftovers = async (database: MongoDatabase): Promise<void> => {
   const deliveries = await deliveryRows(database);
   const noted = { 'uncounted.attempt': { $gt: '' } };
-  const left = await deliveries.find(noted, { limit: leftoverBatch }).toArray();
+  const left = await findAll(deliveries, noted, { limit: leftoverBatch });
   const inOrder = left.flatMap(uncountedOf).toSorted((a, b) => a.uncounted.at - b.uncounted.at);
   await countAttempts(database, inOrder);
 };

@@ -21,6 +21,7 @@ import { countAttempts, countLeftovers, uncountedOf, readEndpoints } from './att
 import { claimed } from '../client/indexes.js';
 import { earliestOf } from './delivery-endpoints.js';
 import type { MongoDatabase } from '../client/database.js';
+import { findAll } from '../client/documents.js';
 import {
   changed,
   deliveryRows,
@@ -60,11 +61,7 @@ interface Recording {
   readonly uncounted: Uncounted;
 }
 
-interface Due {
-  readonly _id: string;
-  readonly card: string;
-  readonly due: Milliseconds;
-}
+type Due = Pick<DeliveryRow, '_id' | 'card'> & { readonly due: Milliseconds };
 
 /** Due deliveries of an endpoint, oldest first, and when the next one after them is due. */
 interface Candidates {
@@ -213,7 +210,7 @@ export class MongoAttempts implements DeliveryClaims {
   /** Returns when no attempt may start any more under a claim that any process has on the deliveries now. */
   async revokeClaims(which: Filter<DeliveryRow>): Promise<void> {
     const deliveries = await deliveryRows(this.#database);
-    const rows = await deliveries.find({ ...which, ...claimed }, { projection: { endpoint: 1 } }).toArray();
+    const rows = await findAll(deliveries, { ...which, ...claimed }, { projection: { endpoint: 1 } });
     for (const { _id, endpoint } of rows)
       this.#startable.get(Uuid.parse(endpoint))?.delete(_id as DeliveryId);
     // Attempts of other processes start soon or never.
@@ -272,9 +269,10 @@ export class MongoAttempts implements DeliveryClaims {
   /** The first pending, unclaimed rows of an endpoint. */
   async #unclaimed(endpoint: Uuid, limit: number, began: Milliseconds): Promise<readonly Due[]> {
     const deliveries = await deliveryRows(this.#database);
-    const free = { status: 'pending' as const, claimedUntil: { $lte: began } };
+    const of = { endpoint: { $eq: endpoint as string } };
+    const free = { ...of, status: 'pending' as const, claimedUntil: { $lte: began } };
     const options = { sort: { due: 1, seq: 1 }, limit, projection: { card: 1, due: 1 } } as const;
-    const rows = await deliveries.find({ endpoint: { $eq: endpoint as string }, ...free }, options).toArray();
+    const rows = await findAll(deliveries, free, options);
     return rows.map(({ _id, card, due }) => ({ _id, card, due: due ?? 0 }));
   }
 
@@ -299,7 +297,7 @@ export class MongoAttempts implements DeliveryClaims {
       await deliveries.updateMany({ _id: { $in: ids }, ...free }, { $set: mark });
       const startableUntil = this.#clock.monotonic() + startsWithin;
       const [rows, erased, stillOpen] = await Promise.all([
-        deliveries.find({ _id: { $in: ids }, claim: { $eq: claim } }).toArray(),
+        findAll(deliveries, { _id: { $in: ids }, claim: { $eq: claim } }),
         erasedAmong(
           this.#database,
           due.map(({ card }) => card),
@@ -345,7 +343,7 @@ export class MongoAttempts implements DeliveryClaims {
   async #openEndpoints(endpoints: readonly string[]): Promise<ReadonlyMap<string, EndpointRow>> {
     if (endpoints.length === 0) return new Map();
     const isOpen = { _id: { $in: [...endpoints] }, state: 'open' as const };
-    const rows = await endpointRows(this.#database).find(isOpen).toArray();
+    const rows = await findAll(endpointRows(this.#database), isOpen);
     return new Map(rows.map((row) => [row._id, row]));
   }
 
@@ -421,7 +419,7 @@ export class MongoAttempts implements DeliveryClaims {
     const { matchedCount } = await deliveries.bulkWrite(writes, { ordered: false });
     if (matchedCount === recordings.length) return recordings;
     const which = { _id: { $in: recordings.map(({ claim }): string => claim.delivery) } };
-    const rows = await deliveries.find(which, { projection: { erased: 1, uncounted: 1 } }).toArray();
+    const rows = await findAll(deliveries, which, { projection: { erased: 1, uncounted: 1 } });
     const byId = new Map(rows.map((row) => [row._id, row]));
     const isWritten = ({ claim }: Recording) => byId.get(claim.delivery)?.uncounted?.claim === claim.id;
     const withoutBody = recordings.flatMap((recording) => {

@@ -3,12 +3,11 @@ import {
   type Deliveries,
   type RelayMemory,
 } from '../../../application/ports/deliveries.js';
-import type { DeliveryClaims } from '../../../application/ports/delivery-claims.js';
-import { expiredReason, type DeliveryLog } from '../../../application/ports/delivery-log.js';
+import { expiredReason } from '../../../application/ports/delivery-log.js';
 import type { EndpointGates } from '../../../application/ports/endpoint-gates.js';
 import { OrganizationId } from '../../../domain/ids.js';
 import type { WebhookEndpoints } from '../../../domain/webhook-endpoints.js';
-import { batchSize } from '../client/chunks.js';
+import { batchSize } from '../client/documents.js';
 import { guardedPort, type MongoDatabase } from '../client/database.js';
 import { isInserted } from '../client/refusals.js';
 import { countLeftovers } from './attempt-counts.js';
@@ -78,21 +77,16 @@ const relayMemory = (database: MongoDatabase): RelayMemory => {
 };
 
 /** Deliveries in MongoDB, for any number of processes. */
-export class MongoDeliveries implements Deliveries {
-  readonly log: DeliveryLog;
-  readonly gates: EndpointGates;
-  readonly claims: DeliveryClaims;
-  readonly relayMemory: RelayMemory;
-
-  constructor(options: MongoAttemptsOptions) {
-    const { database, clock, keep = usualKeep } = options;
-    const watch = new MongoDeliveryWatch(database, clock);
-    const attempts = new MongoAttempts(options, watch);
-    const parts = { ...options, keep, attempts, watch };
-    const guarded = <Port extends object>(port: Port) => guardedPort(DeliveriesUnavailable, port);
-    this.log = guarded(mongoDeliveryLog(parts));
-    this.gates = guarded(endpointGates(parts));
-    this.claims = guarded(attempts);
-    this.relayMemory = guarded(relayMemory(database));
-  }
-}
+export const mongoDeliveries = (options: MongoAttemptsOptions): Deliveries => {
+  const { database, clock, keep = usualKeep } = options;
+  const watch = new MongoDeliveryWatch(database, clock);
+  const attempts = new MongoAttempts(options, watch);
+  const parts = { ...options, keep, attempts, watch };
+  const guarded = <Port extends object>(port: Port) => guardedPort(DeliveriesUnavailable, port);
+  return {
+    log: guarded(mongoDeliveryLog(parts)),
+    gates: guarded(endpointGates(parts)),
+    claims: guarded(attempts),
+    relayMemory: guarded(relayMemory(database)),
+  };
+};

@@ -18,6 +18,7 @@ import {
 import { OrganizationId, Uuid, type Milliseconds } from '../../../domain/ids.js';
 import type { WebhookUrl } from '../../../domain/webhook-url.js';
 import type { MongoDatabase } from '../client/database.js';
+import { findAll } from '../client/documents.js';
 import { isInserted } from '../client/refusals.js';
 import {
   deliveryRows,
@@ -43,7 +44,7 @@ export const deliveryEndpoints = (database: MongoDatabase) => {
   };
 
   const list = async (which: Filter<EndpointRow>, options?: FindOptions): Promise<StoredEndpoint[]> => {
-    const rows = await endpoints().find(which, options).toArray();
+    const rows = await findAll(endpoints(), which, options);
     return rows.map(storedEndpointOf);
   };
 
@@ -78,9 +79,7 @@ export const deliveryEndpoints = (database: MongoDatabase) => {
 
     addresses: async (of: readonly Uuid[]): Promise<ReadonlyMap<Uuid, EndpointAddress>> => {
       const which = { _id: { $in: [...of] }, state: { $ne: 'closed' as const } };
-      const rows = await endpoints()
-        .find(which, { projection: { org: 1, url: 1 } })
-        .toArray();
+      const rows = await findAll(endpoints(), which, { projection: { org: 1, url: 1 } });
       return new Map(
         rows.map(({ _id, org, url }) => [Uuid.parse(_id), { org: OrganizationId.parse(org), url }]),
       );
@@ -96,8 +95,8 @@ export const deliveryEndpoints = (database: MongoDatabase) => {
     },
 
     /**
-     * Marks an endpoint as deleted, forever; also one that is already deleted, or unknown. Returns false if it
-     * belongs to another organization.
+     * Marks an endpoint as deleted, forever; also one that is already deleted, or unknown. Returns false if
+     * it belongs to another organization.
      */
     delete: async (
       org: OrganizationId,
@@ -143,9 +142,7 @@ export const deliveryEndpoints = (database: MongoDatabase) => {
 
     /** The endpoints that nothing is sent to. */
     allDisabled: async (): Promise<readonly string[]> => {
-      const rows = await endpoints()
-        .find({ state: notSentTo }, { projection: { _id: 1 } })
-        .toArray();
+      const rows = await findAll(endpoints(), { state: notSentTo }, { projection: { _id: 1 } });
       return rows.map(({ _id }) => _id);
     },
 
@@ -177,22 +174,14 @@ interface FirstRow {
 /** Rows of an endpoint that are looked at if its first row is claimed: more than are claimed at a time. */
 const rowsBehindClaims = 100;
 
-interface EarliestDelivery {
-  readonly org: OrganizationId;
-  readonly claimable: Milliseconds;
-  readonly due: Milliseconds;
-}
-
 /**
  * For each active endpoint, when its first pending row can be claimed, and when the first is due. The server
  * jumps from one endpoint to the next in the index, however many rows each has.
  */
-export const earliestOf = async (database: MongoDatabase): Promise<ReadonlyMap<Uuid, EarliestDelivery>> => {
+export const earliestOf = async (database: MongoDatabase) => {
   const deliveries = await deliveryRows(database);
   const [open, first] = await Promise.all([
-    endpointRows(database)
-      .find({ state: 'open' }, { projection: { org: 1 } })
-      .toArray(),
+    findAll(endpointRows(database), { state: 'open' }, { projection: { org: 1 } }),
     deliveries
       .aggregate<FirstRow>([
         { $match: { status: 'pending' } },
@@ -207,15 +196,13 @@ export const earliestOf = async (database: MongoDatabase): Promise<ReadonlyMap<U
     const which = { endpoint: { $eq: _id }, status: 'pending' as const };
     const sort = { due: 1, seq: 1 } as const;
     const projection = { due: 1, claimedUntil: 1 };
-    const rows = await deliveries.find(which, { sort, limit: rowsBehindClaims, projection }).toArray();
+    const rows = await findAll(deliveries, which, { sort, limit: rowsBehindClaims, projection });
     return Math.min(...rows.map((row) => Math.max(row.due ?? 0, row.claimedUntil)));
   };
-  const found = await Promise.all(
-    first.map(async (row): Promise<readonly (readonly [Uuid, EarliestDelivery])[]> => {
-      const org = orgs.get(row._id);
-      if (org === undefined) return [];
-      return [[Uuid.parse(row._id), { org, claimable: await claimableIn(row), due: row.due }]];
-    }),
-  );
-  return new Map(found.flat());
+  const found = first.map(async (row) => {
+    const org = orgs.get(row._id);
+    if (org === undefined) return [];
+    return [[Uuid.parse(row._id), { org, claimable: await claimableIn(row), due: row.due }]] as const;
+  });
+  return new Map((await Promise.all(found)).flat());
 };

@@ -9,12 +9,13 @@ import {
 import { rowsToDrop } from '../../../application/webhooks/stored-endpoints.js';
 import { Uuid, type Milliseconds, type OrganizationId } from '../../../domain/ids.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
-import { batchSize, chunks } from '../client/chunks.js';
+import { batchSize, chunks, findAll } from '../client/documents.js';
+import { isInserted } from '../client/refusals.js';
 import { deliveryEndpoints, earliestOf } from './delivery-endpoints.js';
 import { dead } from '../client/indexes.js';
 import { deliveryOf, deliveryRows, type DeliveryRow } from './delivery-rows.js';
 import { deliveryWrites, type DeliveryParts } from './delivery-writes.js';
-import { eraseRows, erasedCards, rememberErased } from './erased-cards.js';
+import { eraseRows, erasedCards } from './erased-cards.js';
 import { mongoRedrives } from './redrives.js';
 
 /** How long a request that inserts rows may take. */
@@ -27,6 +28,8 @@ const indexFor = ({ endpoint, status, type, card }: DeliveryFilter): string => {
   if (endpoint !== null) return 'of_endpoint';
   return status === null && type === null ? 'by_org' : 'by_kind';
 };
+
+const newestFirst = { seq: -1 } as const;
 
 /** The rows of a page, newest first, that come after its last one. */
 const before = (last: DeliveryRow | null): Filter<DeliveryRow> =>
@@ -57,7 +60,7 @@ export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
     },
 
     erase: async (card, now) => {
-      await rememberErased(database, card, now);
+      await isInserted(erasedCards(database).insertOne({ _id: card, at: now }));
       const of = { card: { $eq: card } };
       while ((await writes.dropSome(of, erasedReason)) === batchSize);
       await eraseRows(database, [card]);
@@ -92,7 +95,7 @@ export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
       const ended = { removeAt: { $lte: new Date(before + keep) } };
       let count = 0;
       for (;;) {
-        const rows = await deliveries.find(ended, { projection: { _id: 1 }, limit: batchSize }).toArray();
+        const rows = await findAll(deliveries, ended, { projection: { _id: 1 }, limit: batchSize });
         if (rows.length === 0) break;
         const found = { ...ended, _id: { $in: rows.map(({ _id }) => _id) } };
         count += (await deliveries.deleteMany(found)).deletedCount;
@@ -150,8 +153,7 @@ export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
       for (const some of chunks(rows)) {
         const deleted = await endpoints.deleted(some.map(({ endpoint }) => endpoint));
         const open = some.filter(({ endpoint }) => !deleted.has(endpoint));
-        const ids = open.map(({ id }): string => id);
-        const existing = await deliveries.find({ _id: { $in: ids } }).toArray();
+        const existing = await findAll(deliveries, { _id: { $in: open.map(({ id }): string => id) } });
         const known = new Map(existing.map((row) => [row._id, row]));
         const added = await writes.insert(open.filter(({ id }) => !known.has(id)));
         const revived: DeliveryId[] = [];
@@ -190,19 +192,16 @@ export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
             };
       if (limit < 1) return [];
       const hint = indexFor({ endpoint, status, type, card });
-      const found = deliveries.find(
-        { ...wanted, ...kind, ...before(last) },
-        { hint, sort: { seq: -1 }, limit },
-      );
-      return (await found.toArray()).map(deliveryOf);
+      const which = { ...wanted, ...kind, ...before(last) };
+      return (await findAll(deliveries, which, { hint, sort: newestFirst, limit })).map(deliveryOf);
     },
 
     deadLetters: async ({ startingAfter, limit }) => {
       const deliveries = await deliveryRows(database);
       const last = startingAfter === null ? null : await rowOf(startingAfter);
       if (startingAfter !== null && last === null) return null;
-      const order = { hint: 'all_dead_letters', sort: { seq: -1 }, limit } as const;
-      return (await deliveries.find({ ...dead, ...before(last) }, order).toArray()).map(deliveryOf);
+      const order = { hint: 'all_dead_letters', sort: newestFirst, limit };
+      return (await findAll(deliveries, { ...dead, ...before(last) }, order)).map(deliveryOf);
     },
 
     get: async (org, id) => {

@@ -4,6 +4,7 @@ import type { DeliveryChange } from '../../../application/ports/delivery-log.js'
 import type { Clock } from '../../../application/ports/system.js';
 import type { Milliseconds, OrganizationId } from '../../../domain/ids.js';
 import type { MongoDatabase } from '../client/database.js';
+import { findAll } from '../client/documents.js';
 import { deliveryOf, deliveryRows, type DeliveryRow } from './delivery-rows.js';
 
 /** How often to poll for changes of other processes while there is a watcher. */
@@ -11,8 +12,11 @@ const pollInterval: Milliseconds = 500;
 /** By how much the clocks of other processes may be late. */
 const clockDifference: Milliseconds = 5_000;
 const changesKept = 10_000;
-/** The fields of a delivery that tell whether it has changed. */
-const compared = { revision: 1, seq: 1, changedAt: 1 } as const;
+/** With the fields of a delivery that tell whether it has changed. */
+const comparing = {
+  sort: { changedAt: 1, seq: 1 },
+  projection: { revision: 1, seq: 1, changedAt: 1 },
+} as const;
 
 /**
  * Shows watchers how deliveries change: changes of this process at once, changes of others when it polls for
@@ -41,7 +45,7 @@ export class MongoDeliveryWatch {
     if (!this.#changes.hasWatchers || ids.length === 0) return;
     try {
       const deliveries = await deliveryRows(this.database);
-      const rows = await deliveries.find({ _id: { $in: [...ids] } }).toArray();
+      const rows = await findAll(deliveries, { _id: { $in: [...ids] } });
       const byId = new Map(rows.map((row) => [row._id, row]));
       for (const id of ids) this.#publish(byId.get(id));
     } catch {
@@ -83,12 +87,8 @@ export class MongoDeliveryWatch {
       try {
         const deliveries = await deliveryRows(this.database);
         newest ??= (await deliveries.findOne(of, { sort: { seq: -1 }, projection: { seq: 1 } }))?.seq ?? -1;
-        const changed = await deliveries
-          .find(
-            { ...of, changedAt: { $gte: from } },
-            { sort: { changedAt: 1, seq: 1 }, projection: compared },
-          )
-          .toArray();
+        const recent = { ...of, changedAt: { $gte: from } };
+        const changed = await findAll(deliveries, recent, comparing);
         for (const { _id, revision, seq, changedAt } of changed) {
           if ((known.get(_id) ?? -1) >= revision) continue;
           const isShown = (this.#published.get(_id) ?? -1) >= revision;

@@ -1,24 +1,16 @@
 import { erasedPayload } from '../../../domain/delivery-payload.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { MongoDatabase } from '../client/database.js';
+import { findAll } from '../client/documents.js';
 import { deliveryRows } from './delivery-rows.js';
-import { isInserted } from '../client/refusals.js';
 
 interface ErasedCard {
   readonly _id: string;
   readonly at: Milliseconds;
 }
 
+/** Deliveries of these cards are stored without anything personal, and started only so. */
 export const erasedCards = (database: MongoDatabase) => database.collection<ErasedCard>('erased_cards');
-
-/** From now on deliveries of the card are stored without anything personal, and started only so. */
-export const rememberErased = async (
-  database: MongoDatabase,
-  card: string,
-  now: Milliseconds,
-): Promise<void> => {
-  await isInserted(erasedCards(database).insertOne({ _id: card, at: now }));
-};
 
 /** Which of the cards were erased. */
 export const erasedAmong = async (
@@ -26,8 +18,7 @@ export const erasedAmong = async (
   cards: readonly string[],
 ): Promise<ReadonlySet<string>> => {
   if (cards.length === 0) return new Set();
-  const which = { _id: { $in: [...new Set(cards)] } };
-  const found = await erasedCards(database).find(which).toArray();
+  const found = await findAll(erasedCards(database), { _id: { $in: [...new Set(cards)] } });
   return new Set(found.map(({ _id }) => _id));
 };
 
@@ -39,7 +30,7 @@ export const eraseRows = async (database: MongoDatabase, cards: readonly string[
   if (cards.length === 0) return;
   const deliveries = await deliveryRows(database);
   const which = { card: { $in: [...cards] }, erased: false };
-  const rows = await deliveries.find(which, { projection: { body: 1 } }).toArray();
+  const rows = await findAll(deliveries, which, { projection: { body: 1 } });
   if (rows.length === 0) return;
   const writes = rows.map(({ _id, body }) => {
     const erased = { body: erasedPayload(body), erased: true, 'attempts.$[].body': null };

@@ -1,7 +1,7 @@
 import type { Filter } from 'mongodb';
 import type { Redriven } from '../../../application/ports/delivery-log.js';
 import { Uuid, type Milliseconds } from '../../../domain/ids.js';
-import { batchSize } from '../client/chunks.js';
+import { batchSize, findAll } from '../client/documents.js';
 import { deliveryEndpoints } from './delivery-endpoints.js';
 import { deliveryRows, type DeliveryRow } from './delivery-rows.js';
 import { deliveryWrites, type DeliveryParts } from './delivery-writes.js';
@@ -70,7 +70,7 @@ export const mongoRedrives = (parts: DeliveryParts) => {
     step: async (redrive: OpenRedrive, counting: 'chunk' | 'all'): Promise<Redriven> => {
       const { now, expires } = redrive;
       const deliveries = await deliveryRows(database);
-      const rows = await deliveries.find(which(redrive), { sort: inOrder, limit: batchSize }).toArray();
+      const rows = await findAll(deliveries, which(redrive), { sort: inOrder, limit: batchSize });
       const known = await endpoints.addresses(rows.map(({ endpoint }) => Uuid.parse(endpoint)));
       const mine = rows.filter(({ endpoint }) => known.has(Uuid.parse(endpoint)));
       const changed = await Promise.all(mine.map((row) => writes.revive(row, now, expires)));

@@ -1,9 +1,12 @@
 import type { Collection, IndexDescription } from 'mongodb';
+import type { LogReading } from '../../../application/log/same-log.js';
 import type { EventMark } from '../../../application/ports/event-store.js';
 import type { Stored } from '../../../application/ports/read-models.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { Projection } from '../../../projections/projection.js';
 import type { MongoDatabase } from '../client/database.js';
+import { findAll } from '../client/documents.js';
+import { mongoCheckpoints } from '../records/checkpoints.js';
 
 /** One build of a projection. Releases that have it in common feed the same one. */
 export interface BuildRow {
@@ -57,12 +60,8 @@ export const builds = (database: MongoDatabase): Promise<Collection<BuildRow>> =
 
 export const documentsPrefix = 'documents_';
 
-export const documentsName = ({
-  name,
-  version,
-  generation,
-}: Pick<BuildRow, 'name' | 'version' | 'generation'>): string =>
-  `${documentsPrefix}${name}_v${version}_g${generation}`;
+export const documentsName = (build: Pick<BuildRow, 'name' | 'version' | 'generation'>): string =>
+  `${documentsPrefix}${build.name}_v${build.version}_g${build.generation}`;
 
 const fieldsOf = (projection: Projection<unknown>): string[] => Object.keys(projection.indexes).toSorted();
 
@@ -78,9 +77,7 @@ export const shapeOf = (projection: Projection<unknown>): string =>
 export const acrossIndex = (fields: readonly string[]): string => ['all', ...fields.toSorted()].join('_');
 
 /** Which fields a build's documents can be found by. */
-export const indexedFields = (
-  shape: string,
-): { readonly fields: readonly string[]; readonly agenda: boolean } => {
+export const indexedFields = (shape: string) => {
   const [fields, agenda]: [readonly string[], boolean] = JSON.parse(shape);
   return { fields, agenda };
 };
@@ -120,10 +117,7 @@ export const documentIndexes = (projection: Projection<unknown>): IndexDescripti
 ];
 
 /** The event at a build's checkpoint, if it is known. */
-export const eventAtCheckpoint = ({
-  checkpoint,
-  event,
-}: Pick<BuildRow, 'checkpoint' | 'event'>): { readonly event?: EventMark } => {
+export const eventAtCheckpoint = ({ checkpoint, event }: BuildRow): { readonly event?: EventMark } => {
   if (event?.position !== checkpoint) return {};
   const { id, hash, at } = event;
   return { event: { id, hash, at } };
@@ -152,4 +146,19 @@ export const toRow = (
 export const fromRow = <Document>({ _id, created, position, json }: DocumentRow): Stored<Document> => {
   const document: Document = JSON.parse(json);
   return { key: _id, created, position, document };
+};
+
+/** All readers of the log: the builds of all projections, and the processes with checkpoints. */
+export const readingsOf = async (database: MongoDatabase): Promise<readonly LogReading[]> => {
+  const rows = await findAll(await builds(database), { state: { $ne: 'retired' } });
+  const projections = rows.map((row) => ({
+    reader: `The projection ${row.name}`,
+    position: row.checkpoint,
+    ...eventAtCheckpoint(row),
+  }));
+  const processes = await mongoCheckpoints(database).all();
+  return [
+    ...projections,
+    ...processes.map(({ name, ...progress }) => ({ reader: `The process ${name}`, ...progress })),
+  ];
 };

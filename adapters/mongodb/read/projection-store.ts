@@ -25,8 +25,8 @@ import {
   type BuildRow,
   type DocumentRow,
 } from './builds.js';
-import { chunks } from '../client/chunks.js';
 import { guardedPort, type MongoDatabase } from '../client/database.js';
+import { chunks, findAll } from '../client/documents.js';
 import { duplicatesIn, isInserted } from '../client/refusals.js';
 
 /** How long a build is kept that is retired, or fed no longer. */
@@ -77,150 +77,75 @@ const changeOf = ({ _id, agenda, ...fields }: DocumentRow) => ({
 /**
  * The read models in MongoDB, as the projector writes them: one collection per build, and their checkpoints.
  */
-class MongoProjectionStore implements ProjectionStore {
-  readonly #database: MongoDatabase;
-  readonly #clock: Clock;
+export const mongoProjectionStore = ({
+  database,
+  clock,
+  epoch: epochNow = () => 0,
+  release = 'this',
+}: MongoProjectionStoreOptions) => {
+  const known = `epochs.${release}`;
 
-  constructor(private readonly options: MongoProjectionStoreOptions) {
-    this.#database = options.database;
-    this.#clock = options.clock;
-  }
+  const rowsOf = async ({ name }: Projection<unknown>): Promise<readonly BuildRow[]> =>
+    findAll(await builds(database), { name: { $eq: name } }, { sort: { generation: 1 } });
 
-  async active(projection: Projection<unknown>): Promise<BuildState> {
-    for (;;) {
-      const rows = await this.#rows(projection);
-      const mine = rows.filter((row) => isBuildOf(projection, row) && row.state !== 'retired');
-      const active = mine.findLast(({ state }) => state === 'active');
-      if (active !== undefined) await this.#retireEarlier(projection);
-      const found = active ?? mine.at(-1);
-      if (found !== undefined) return stateOf(found);
-      const all = await builds(this.#database);
-      const isFresh =
-        !rows.some(({ state }) => state === 'active') && !(await all.findOne({ checkpoint: { $gt: 0n } }));
-      const begun = await this.#begin(projection, rows, isFresh ? 'active' : 'building');
-      if (begun !== null) return begun;
-    }
-  }
-
-  /**
-   * Keeps these builds alive, and removes builds that were retired, or last kept alive, an hour ago, but for
-   * those that readers still see, and collections without a build. Call it a few times an hour.
-   */
-  async keep(projections: readonly Projection<unknown>[]): Promise<void> {
-    const now = this.#clock.now();
-    const all = await builds(this.#database);
-    const rows = await all.find({}).toArray();
-    const { release } = this.#fence();
-    const own = rows.filter(
-      (row) =>
-        projections.some((projection) => isBuildOf(projection, row)) &&
-        (row.state !== 'building' || row.epochs?.[release] !== undefined),
-    );
-    await all.updateMany({ _id: { $in: own.map(({ _id }) => _id) } }, { $set: { fedAt: now } });
-    const kept = [...own, ...projections.map((projection) => seenBuild(projection, rows))];
-    for (const row of rows) {
-      const endedAt = row.retiredAt ?? (kept.includes(row) ? now : row.fedAt);
-      if (endedAt + keptFor <= now) await this.#remove(row);
-    }
-    for (const collection of await this.#database.collectionNames(documentsPrefix)) {
-      const [, name, generation] = /^(.+)_v\d+_g(\d+)$/.exec(collection.slice(documentsPrefix.length)) ?? [];
-      const later = rows.filter((row) => row.name === name && row.generation >= Number(generation));
-      if (later.length > 0 && !later.some((row) => documentsName(row) === collection))
-        await this.#database.drop(collection);
-    }
-  }
-
-  async startBuild(projection: Projection<unknown>): Promise<BuildState> {
-    for (;;) {
-      const rows = await this.#rows(projection);
-      const begun = await this.#begin(projection, rows, 'building');
-      if (begun === null) continue;
-      for (const row of rows)
-        if (row.state === 'building' && isBuildOf(projection, row) && this.#isOfEarlier(row))
-          await this.#remove(row);
-      return begun;
-    }
-  }
-
-  async activate(projection: Projection<unknown>, generation: number): Promise<void> {
+  const documentsOf = (projection: Projection<unknown>, generation: number): Collection<DocumentRow> => {
     const { name, version } = projection;
-    const all = await builds(this.#database);
-    const build = { name: { $eq: name }, version, generation, state: { $ne: 'retired' as const } };
-    const before = await all.findOneAndUpdate(
-      build,
-      { $set: { state: 'active', retiredAt: null } },
-      { returnDocument: 'before' },
-    );
-    if (before === null) throw new ReadModelsUnavailable(`${name} v${version} has no build ${generation}`);
-    // Processes of other releases go on reading and feeding theirs.
-    const { modifiedCount } = await all.updateMany(
-      {
-        name: { $eq: name },
-        state: { $ne: 'retired' },
-        version,
-        shape: { $eq: before.shape },
-        generation: { $lt: generation },
-      },
-      { $set: { state: 'retired', retiredAt: this.#clock.now() } },
-    );
-    // Until the last reader has left the old build nothing is saved, and so no write is acknowledged that
-    // only the new build would show.
-    if (modifiedCount > 0 || before.state !== 'active') await this.#clock.sleep(2 * activeBuildTtl);
-  }
+    return database.collection(documentsName({ name, version, generation }));
+  };
+
+  /** Inserts a build; null if another process has inserted one at the same time. */
+  const begin = async (
+    projection: Projection<unknown>,
+    rows: readonly BuildRow[],
+    state: BuildRow['state'],
+  ): Promise<BuildState | null> => {
+    const { name, version } = projection;
+    const generation = Math.max(0, ...rows.map((row) => row.generation)) + 1;
+    await database.indexed(documentsName({ name, version, generation }), documentIndexes(projection));
+    const all = await builds(database);
+    const row = {
+      _id: buildId({ name, generation }),
+      name,
+      version,
+      generation,
+      checkpoint: 0n,
+      fedAt: clock.now(),
+      state,
+      shape: shapeOf(projection),
+      retiredAt: null,
+      epochs: { [release]: epochNow() },
+    };
+    return (await isInserted(all.insertOne(row))) ? stateOf(row) : null;
+  };
+
+  const remove = async (row: BuildRow): Promise<void> => {
+    const all = await builds(database);
+    await all.deleteOne({ _id: { $eq: row._id } });
+    await database.drop(documentsName(row));
+  };
 
   /** Ends the rebuilds of earlier projectors, so that none becomes active when they come to it late. */
-  async #retireEarlier(projection: Projection<unknown>): Promise<void> {
-    const all = await builds(this.#database);
-    const { epoch, known } = this.#fence();
+  const retireEarlier = async (projection: Projection<unknown>): Promise<void> => {
+    const all = await builds(database);
     await all.updateMany(
       {
         name: { $eq: projection.name },
         version: projection.version,
         shape: { $eq: shapeOf(projection) },
         state: 'building',
-        [known]: { $lt: epoch },
+        [known]: { $lt: epochNow() },
       },
-      { $set: { state: 'retired', retiredAt: this.#clock.now() } },
+      { $set: { state: 'retired', retiredAt: clock.now() } },
     );
-  }
+  };
 
   /** Whether this projector or earlier ones of its release have written it, and none of another release. */
-  #isOfEarlier({ epochs = {} }: BuildRow): boolean {
-    const { epoch, release } = this.#fence();
-    return Object.entries(epochs).every(([by, last]) => by === release && last <= epoch);
-  }
+  const isOfEarlier = ({ epochs = {} }: BuildRow): boolean =>
+    Object.entries(epochs).every(([by, last]) => by === release && last <= epochNow());
 
-  #fence() {
-    const { epoch = () => 0, release = 'this' } = this.options;
-    return { epoch: epoch(), release, known: `epochs.${release}` };
-  }
-
-  async load<Document>(
-    projection: Projection<Document>,
-    generation: number,
-    keys: readonly string[],
-  ): Promise<ReadonlyMap<string, Stored<Document>>> {
-    const documents = this.#documents(projection, generation);
-    const found = new Map<string, Stored<Document>>();
-    for (const some of chunks(keys)) {
-      const rows = documents.find({ _id: { $in: some } }, { batchSize: some.length + 1 });
-      for (const row of await rows.toArray()) found.set(row._id, fromRow<Document>(row));
-    }
-    return found;
-  }
-
-  /**
-   * The documents first, then the checkpoints, whose filter is the fence: no lease has to be read to know
-   * that it is still held.
-   */
-  async save(batches: readonly ProjectedBatch[]): Promise<void> {
-    await Promise.all(batches.map((batch) => this.#saveDocuments(batch)));
-    await this.#saveCheckpoints(batches);
-  }
-
-  async #saveDocuments({ projection, generation, documents }: ProjectedBatch): Promise<void> {
+  const saveDocuments = async ({ projection, generation, documents }: ProjectedBatch): Promise<void> => {
     if (documents.length === 0) return;
-    const collection = this.#documents(projection, generation);
+    const collection = documentsOf(projection, generation);
     const rows = latest(documents).map((stored) => toRow(projection, stored));
     for (const some of chunks(rows)) {
       const there = await duplicatesIn(collection.bulkWrite(some.map(writeOf), { ordered: false }));
@@ -228,12 +153,12 @@ class MongoProjectionStore implements ProjectionStore {
       const changes = some.filter((row, place) => there.has(place) && !isNew(row)).map(changeOf);
       if (changes.length > 0) await collection.bulkWrite(changes.map((updateOne) => ({ updateOne })));
     }
-  }
+  };
 
-  async #saveCheckpoints(batches: readonly ProjectedBatch[]): Promise<void> {
+  const saveCheckpoints = async (batches: readonly ProjectedBatch[]): Promise<void> => {
     if (batches.length === 0) return;
-    const { epoch, known } = this.#fence();
-    const all = await builds(this.#database);
+    const epoch = epochNow();
+    const all = await builds(database);
     let moved = 0;
     for (const checkpoint of new Set(batches.map((batch) => batch.checkpoint))) {
       const there = batches.filter((batch) => batch.checkpoint === checkpoint);
@@ -259,53 +184,112 @@ class MongoProjectionStore implements ProjectionStore {
     }
     if (moved < batches.length)
       throw new ReadModelsUnavailable('A build was removed, or another projector has taken over.');
-  }
+  };
 
-  async #rows({ name }: Projection<unknown>): Promise<readonly BuildRow[]> {
-    const all = await builds(this.#database);
-    return all
-      .find({ name: { $eq: name } })
-      .sort({ generation: 1 })
-      .toArray();
-  }
+  const store: ProjectionStore & {
+    /**
+     * Keeps these builds alive, and removes builds that were retired, or last kept alive, an hour ago, but
+     * for those that readers still see, and collections without a build. Call it a few times an hour.
+     */
+    readonly keep: (projections: readonly Projection<unknown>[]) => Promise<void>;
+  } = {
+    active: async (projection) => {
+      for (;;) {
+        const rows = await rowsOf(projection);
+        const mine = rows.filter((row) => isBuildOf(projection, row) && row.state !== 'retired');
+        const active = mine.findLast(({ state }) => state === 'active');
+        if (active !== undefined) await retireEarlier(projection);
+        const found = active ?? mine.at(-1);
+        if (found !== undefined) return stateOf(found);
+        const all = await builds(database);
+        const isFresh =
+          !rows.some(({ state }) => state === 'active') && !(await all.findOne({ checkpoint: { $gt: 0n } }));
+        const begun = await begin(projection, rows, isFresh ? 'active' : 'building');
+        if (begun !== null) return begun;
+      }
+    },
 
-  /** Inserts a build; null if another process has inserted one at the same time. */
-  async #begin(
-    projection: Projection<unknown>,
-    rows: readonly BuildRow[],
-    state: BuildRow['state'],
-  ): Promise<BuildState | null> {
-    const { name, version } = projection;
-    const { epoch, release } = this.#fence();
-    const generation = Math.max(0, ...rows.map((row) => row.generation)) + 1;
-    await this.#database.indexed(documentsName({ name, version, generation }), documentIndexes(projection));
-    const all = await builds(this.#database);
-    const row = {
-      _id: buildId({ name, generation }),
-      name,
-      version,
-      generation,
-      checkpoint: 0n,
-      fedAt: this.#clock.now(),
-      state,
-      shape: shapeOf(projection),
-      retiredAt: null,
-      epochs: { [release]: epoch },
-    };
-    if (!(await isInserted(all.insertOne(row)))) return null;
-    return { generation, checkpoint: 0n, ...(state === 'building' && { hidden: true }) };
-  }
+    keep: async (projections) => {
+      const now = clock.now();
+      const all = await builds(database);
+      const rows = await findAll(all, {});
+      const own = rows.filter(
+        (row) =>
+          projections.some((projection) => isBuildOf(projection, row)) &&
+          (row.state !== 'building' || row.epochs?.[release] !== undefined),
+      );
+      await all.updateMany({ _id: { $in: own.map(({ _id }) => _id) } }, { $set: { fedAt: now } });
+      const kept = [...own, ...projections.map((projection) => seenBuild(projection, rows))];
+      for (const row of rows) {
+        const endedAt = row.retiredAt ?? (kept.includes(row) ? now : row.fedAt);
+        if (endedAt + keptFor <= now) await remove(row);
+      }
+      for (const collection of await database.collectionNames(documentsPrefix)) {
+        const [, name, generation] =
+          /^(.+)_v\d+_g(\d+)$/.exec(collection.slice(documentsPrefix.length)) ?? [];
+        const later = rows.filter((row) => row.name === name && row.generation >= Number(generation));
+        if (later.length > 0 && !later.some((row) => documentsName(row) === collection))
+          await database.drop(collection);
+      }
+    },
 
-  async #remove(row: BuildRow): Promise<void> {
-    const all = await builds(this.#database);
-    await all.deleteOne({ _id: { $eq: row._id } });
-    await this.#database.drop(documentsName(row));
-  }
+    startBuild: async (projection) => {
+      for (;;) {
+        const rows = await rowsOf(projection);
+        const begun = await begin(projection, rows, 'building');
+        if (begun === null) continue;
+        for (const row of rows)
+          if (row.state === 'building' && isBuildOf(projection, row) && isOfEarlier(row)) await remove(row);
+        return begun;
+      }
+    },
 
-  #documents({ name, version }: Projection<unknown>, generation: number): Collection<DocumentRow> {
-    return this.#database.collection(documentsName({ name, version, generation }));
-  }
-}
+    activate: async ({ name, version }, generation) => {
+      const all = await builds(database);
+      const before = await all.findOneAndUpdate(
+        { name: { $eq: name }, version, generation, state: { $ne: 'retired' } },
+        { $set: { state: 'active', retiredAt: null } },
+        { returnDocument: 'before' },
+      );
+      if (before === null) throw new ReadModelsUnavailable(`${name} v${version} has no build ${generation}`);
+      // Processes of other releases go on reading and feeding theirs.
+      const { modifiedCount } = await all.updateMany(
+        {
+          name: { $eq: name },
+          state: { $ne: 'retired' },
+          version,
+          shape: { $eq: before.shape },
+          generation: { $lt: generation },
+        },
+        { $set: { state: 'retired', retiredAt: clock.now() } },
+      );
+      // Until the last reader has left the old build nothing is saved, and so no write is acknowledged that
+      // only the new build would show.
+      if (modifiedCount > 0 || before.state !== 'active') await clock.sleep(2 * activeBuildTtl);
+    },
 
-export const mongoProjectionStore = (options: MongoProjectionStoreOptions): MongoProjectionStore =>
-  guardedPort(ReadModelsUnavailable, new MongoProjectionStore(options));
+    load: async <Document>(
+      projection: Projection<Document>,
+      generation: number,
+      keys: readonly string[],
+    ): Promise<ReadonlyMap<string, Stored<Document>>> => {
+      const documents = documentsOf(projection, generation);
+      const found = new Map<string, Stored<Document>>();
+      for (const some of chunks(keys)) {
+        const rows = await findAll(documents, { _id: { $in: some } }, { batchSize: some.length + 1 });
+        for (const row of rows) found.set(row._id, fromRow<Document>(row));
+      }
+      return found;
+    },
+
+    /**
+     * The documents first, then the checkpoints, whose filter is the fence: no lease has to be read to know
+     * that it is still held.
+     */
+    save: async (batches) => {
+      await Promise.all(batches.map(saveDocuments));
+      await saveCheckpoints(batches);
+    },
+  };
+  return guardedPort(ReadModelsUnavailable, store);
+};

@@ -107,7 +107,7 @@ export const watchProjector = async (
     try {
       await Promise.all([lookForReleases(), ...(isFedHere() ? [] : [seen.look(), lookForPulse()])]);
       await releases.join(signal);
-      const status = { down, projections: projections.map((each) => statusOf(each, seen.rows())) };
+      const status = { down, projections: projections.map((each) => statusOf(each, seen.rows)) };
       if (!isFedHere()) board.status(status);
     } catch (error) {
       if (!isFedHere()) {

@@ -4,7 +4,8 @@ import { ArtworkUnavailable, type Artwork, type Pictures } from '../../../applic
 import type { Clock } from '../../../application/ports/system.js';
 import { attemptAll } from '../../../application/timing/attempt-all.js';
 import { ArtworkDigest } from '../../../domain/artwork.js';
-import { guarded, guardedPort, type MongoDatabase } from '../client/database.js';
+import { guardedPort, type MongoDatabase } from '../client/database.js';
+import { bytesOf, findAll } from '../client/documents.js';
 
 /** As GridFS keeps it. Its chunks are the print master. */
 interface FileDocument {
@@ -29,8 +30,6 @@ interface UnfinishedDocument {
   readonly _id: ObjectId;
   readonly at: Date;
 }
-
-const bytesOf = ({ buffer, position }: Binary): Buffer => Buffer.from(buffer).subarray(0, position);
 
 /**
  * Pictures in GridFS. A front is there once its document in `artwork.files` is, which comes last and goes
@@ -73,12 +72,14 @@ export const mongoArtwork = (database: MongoDatabase, clock: Clock): Artwork => 
   /** The files of a digest that have other bytes. */
   const damagedOf = async (digest: ArtworkDigest, pictures: Pictures): Promise<readonly ObjectId[]> => {
     const damaged: ObjectId[] = [];
-    for (const file of await files()
-      .find({ filename: { $eq: digest } })
-      .toArray())
+    for (const file of await findAll(files(), { filename: { $eq: digest } }))
       if (!(await isWhole(file, pictures))) damaged.push(file._id);
     return damaged;
   };
+
+  const listing = guardedPort(ArtworkUnavailable, {
+    all: async () => findAll(files(), {}, { projection: { filename: 1, 'metadata.putAt': 1 } }),
+  });
 
   return guardedPort<Artwork>(ArtworkUnavailable, {
     put: async (digest, pictures) => {
@@ -109,26 +110,17 @@ export const mongoArtwork = (database: MongoDatabase, clock: Clock): Artwork => 
 
     remove: async (digest, putBefore) => {
       const old = { filename: { $eq: digest }, 'metadata.putAt': { $lt: new Date(putBefore) } };
-      const found = await files()
-        .find(old, { projection: { _id: 1 } })
-        .toArray();
+      const found = await findAll(files(), old, { projection: { _id: 1 } });
       for (const { _id } of found) await removeFile(_id, old);
     },
 
     async *list() {
-      const found = await guarded(ArtworkUnavailable, () =>
-        files()
-          .find({}, { projection: { filename: 1, 'metadata.putAt': 1 } })
-          .toArray(),
-      );
-      for (const { filename, metadata } of found)
+      for (const { filename, metadata } of await listing.all())
         yield { digest: ArtworkDigest.parse(filename), putAt: metadata.putAt.getTime() };
     },
 
     removeUnfinished: async (before) => {
-      const old = await unfinished()
-        .find({ at: { $lt: new Date(before) } })
-        .toArray();
+      const old = await findAll(unfinished(), { at: { $lt: new Date(before) } });
       await attemptAll(old, ({ _id }) => end(_id));
     },
   });

@@ -2,6 +2,7 @@ import type { Checkpoints } from '../../../application/ports/checkpoints.js';
 import type { EventMark } from '../../../application/ports/event-store.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { MongoDatabase } from '../client/database.js';
+import { findAll } from '../client/documents.js';
 import { isInserted } from '../client/refusals.js';
 
 interface CheckpointRow {
@@ -31,9 +32,7 @@ export const mongoCheckpoints = (database: MongoDatabase): Checkpoints => {
     },
 
     all: async () => {
-      const found = await rows()
-        .find({}, { projection: { state: 0 } })
-        .toArray();
+      const found = await findAll(rows(), {}, { projection: { state: 0 } });
       return found.map((row) => ({ name: row._id, ...progressOf(row) }));
     },
 

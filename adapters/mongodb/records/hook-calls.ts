@@ -6,10 +6,9 @@ import {
   type HookCall,
   type HookCalls,
 } from '../../../application/ports/hook-calls.js';
-import { batchSize } from '../client/chunks.js';
 import { guardedPort, type MongoDatabase } from '../client/database.js';
+import { batchSize, findAll, takeNumbers } from '../client/documents.js';
 import { isDuplicate, isInserted } from '../client/refusals.js';
-import { takeNumbers } from '../client/sequences.js';
 
 type CallRow = Omit<HookCall, 'id' | 'hook'> & {
   readonly _id: string;
@@ -35,6 +34,8 @@ const callOf = ({ _id, hook, number: _number, endsAt: _endsAt, ...call }: CallRo
   id: Uuid.parse(_id),
   hook: Uuid.parse(hook),
 });
+
+const newestFirst = { number: -1 } as const;
 
 /** How many counted calls a hook remembers: far more than can be under way. */
 const countedKept = 200;
@@ -85,13 +86,10 @@ export const mongoHookCalls = ({ database, keep }: MongoHookCallsOptions): HookC
   /** Gives ends to the calls that are no longer among the newest of their hook, and have none yet. */
   const endOldest = async (calls: Collection<CallRow>, hook: Uuid): Promise<void> => {
     const of = { hook: { $eq: hook as string } };
-    const [newest] = await calls.find(of).sort({ number: -1 }).skip(newestKept).limit(1).toArray();
+    const [newest] = await findAll(calls, of, { sort: newestFirst, skip: newestKept, limit: 1 });
     for (let number = newest?.number; number !== undefined;) {
-      const rows = await calls
-        .find({ ...of, number: { $lte: number } })
-        .sort({ number: -1 })
-        .limit(batchSize)
-        .toArray();
+      const older = { ...of, number: { $lte: number } };
+      const rows = await findAll(calls, older, { sort: newestFirst, limit: batchSize });
       const endless = rows.filter(({ endsAt }) => endsAt === undefined);
       if (endless.length > 0) await calls.bulkWrite(endless.map(endOf));
       number = endless.length < batchSize ? undefined : endless.at(-1)?.number;
@@ -116,15 +114,11 @@ export const mongoHookCalls = ({ database, keep }: MongoHookCallsOptions): HookC
       if (startingAfter !== null && after === null) return null;
       if (limit < 1) return [];
       const filter = after === null ? of : { ...of, number: { $lt: after.number } };
-      const rows = await calls.find(filter).sort({ number: -1 }).limit(limit).toArray();
-      return rows.map(callOf);
+      return (await findAll(calls, filter, { sort: newestFirst, limit })).map(callOf);
     },
 
     use: async (hooks) => {
-      const used = await uses()
-        .find({ _id: { $in: [...hooks] } })
-        .project<Omit<UseRow, 'counted'>>({ counted: 0 })
-        .toArray();
+      const used = await findAll(uses(), { _id: { $in: [...hooks] } }, { projection: { counted: 0 } });
       return new Map(
         used.map(({ _id, fires, lastFiredAt }) => [
           Uuid.parse(_id),

@@ -3,13 +3,13 @@ import {
   IdempotencyUnavailable,
   answerTtl,
   type KeyClaim,
-  type ClaimOutcome,
   type IdempotencyStore,
 } from '../../../application/ports/idempotency-store.js';
 import type { Clock } from '../../../application/ports/system.js';
 import { CommandId } from '../../../domain/ids.js';
 import { Batcher } from '../client/batcher.js';
-import { guarded, type MongoDatabase } from '../client/database.js';
+import { guardedPort, type MongoDatabase } from '../client/database.js';
+import { findAll } from '../client/documents.js';
 import { duplicatesIn } from '../client/refusals.js';
 
 type KeyRow = Omit<KeyClaim, 'owner'> & {
@@ -44,21 +44,53 @@ const isBy = ({ owner, code }: KeyClaim, row: KeyRow): boolean => row.owner === 
  * Idempotency keys, one document each. An insert decides which request gets a key; everything after that is a
  * compare-and-set. (docs/money.md, rule 6: a claim changes hands by compare-and-set)
  */
-export class MongoIdempotencyStore implements IdempotencyStore {
-  readonly #database: MongoDatabase;
+export const mongoIdempotencyStore = ({
+  database,
+  clock,
+}: {
+  readonly database: MongoDatabase;
   readonly clock: Clock;
-  readonly #insertions: Batcher<KeyRow, boolean>;
-  readonly #completions: Batcher<KeyClaim, boolean>;
+}): IdempotencyStore => {
+  const indexed = (): Promise<Collection<KeyRow>> => database.indexed('idempotency_keys');
 
-  constructor({ database, clock }: { readonly database: MongoDatabase; readonly clock: Clock }) {
-    this.#database = database;
-    this.clock = clock;
-    this.#insertions = Batcher.lane(clock, (rows) => this.#insertAll(rows));
-    this.#completions = Batcher.lane(clock, (held) => this.#completeAll(held));
-  }
+  const running = (held: KeyClaim) => ({
+    _id: idOf(held),
+    owner: { $eq: held.owner as string },
+    code: { $eq: held.code },
+    completed: false,
+    until: { $gt: new Date(clock.now()) },
+  });
 
-  claim(wanted: KeyClaim): Promise<ClaimOutcome> {
-    return this.#with(async (keys) => {
+  /** For each row whether it was inserted; false if there was one with its id. */
+  const insertions = Batcher.lane(clock, async (rows: readonly KeyRow[]): Promise<readonly boolean[]> => {
+    const keys = await indexed();
+    const duplicates = await duplicatesIn(keys.insertMany([...rows], { ordered: false }));
+    return rows.map((_, index) => !duplicates.has(index));
+  });
+
+  /** For each claim whether it was running until now. */
+  const completions = Batcher.lane(clock, async (held: readonly KeyClaim[]): Promise<readonly boolean[]> => {
+    const keys = await indexed();
+    const completedBy = new ObjectId().toHexString();
+    const updates = held.map((claim) => ({
+      updateOne: { filter: running(claim), update: { $set: { completed: true, completedBy } } },
+    }));
+    const { matchedCount } = await keys.bulkWrite(updates, { ordered: false });
+    if (matchedCount === held.length) return held.map(() => true);
+    const rows = await findAll(keys, { _id: { $in: held.map(idOf) } });
+    const mine = new Map(rows.filter((row) => row.completedBy === completedBy).map((row) => [row._id, row]));
+    return held.map((claim) => {
+      const row = mine.get(idOf(claim));
+      // The same claim once more in this batch finds it completed.
+      return row !== undefined && isBy(claim, row) && mine.delete(row._id);
+    });
+  });
+
+  return guardedPort<IdempotencyStore>(IdempotencyUnavailable, {
+    clock,
+
+    claim: async (wanted) => {
+      const keys = await indexed();
       const row: KeyRow = {
         _id: idOf(wanted),
         ...wanted,
@@ -66,7 +98,7 @@ export class MongoIdempotencyStore implements IdempotencyStore {
         until: new Date(Date.parse(wanted.claimedAt) + answerTtl),
       };
       for (;;) {
-        if (await this.#insertions.add(row)) return { kind: 'claimed' };
+        if (await insertions.add(row)) return { kind: 'claimed' };
         const found = await keys.findOne({ _id: row._id });
         if (found === null) continue;
         if (found.until.getTime() <= Date.parse(wanted.claimedAt)) {
@@ -75,75 +107,24 @@ export class MongoIdempotencyStore implements IdempotencyStore {
           continue;
         }
         if (found.body !== wanted.body) return { kind: 'reused' };
+        if (found.completed) return { kind: 'completed', code: found.code };
         // Our own: the response to the first insert was lost, and the driver has repeated it.
-        if (isBy(wanted, found) && !found.completed) return { kind: 'claimed' };
-        return found.completed
-          ? { kind: 'completed', code: found.code }
-          : { kind: 'running', claim: claimOf(found) };
+        return isBy(wanted, found) ? { kind: 'claimed' } : { kind: 'running', claim: claimOf(found) };
       }
-    });
-  }
+    },
 
-  replace(held: KeyClaim, next: KeyClaim): Promise<boolean> {
-    return this.#with(async (keys) => {
+    replace: async (held, next) => {
+      const keys = await indexed();
       const { body, code, owner, ledgerRevision, claimedAt } = next;
-      const { matchedCount } = await keys.updateOne(this.#running(held), {
+      const { matchedCount } = await keys.updateOne(running(held), {
         $set: { body, code, owner, ledgerRevision, claimedAt },
       });
       // If the driver has repeated the write, the first one may have changed the row.
-      return matchedCount === 1 || (await keys.findOne(this.#running(next))) !== null;
-    });
-  }
+      return matchedCount === 1 || (await keys.findOne(running(next))) !== null;
+    },
 
-  complete(held: KeyClaim): Promise<boolean> {
-    return this.#with(() => this.#completions.add(held));
-  }
+    complete: (held) => completions.add(held),
 
-  release(held: KeyClaim): Promise<void> {
-    return this.#with(async (keys) => void (await keys.deleteOne(this.#running(held))));
-  }
-
-  /** For each row whether it was inserted; false if there was one with its id. */
-  async #insertAll(rows: readonly KeyRow[]): Promise<readonly boolean[]> {
-    const keys = await this.#keys();
-    const duplicates = await duplicatesIn(keys.insertMany([...rows], { ordered: false }));
-    return rows.map((_, index) => !duplicates.has(index));
-  }
-
-  /** For each claim whether it was running until now. */
-  async #completeAll(held: readonly KeyClaim[]): Promise<readonly boolean[]> {
-    const keys = await this.#keys();
-    const completedBy = new ObjectId().toHexString();
-    const updates = held.map((claim) => ({
-      updateOne: { filter: this.#running(claim), update: { $set: { completed: true, completedBy } } },
-    }));
-    const { matchedCount } = await keys.bulkWrite(updates, { ordered: false });
-    if (matchedCount === held.length) return held.map(() => true);
-    const rows = await keys.find({ _id: { $in: held.map(idOf) } }).toArray();
-    const mine = new Map(rows.filter((row) => row.completedBy === completedBy).map((row) => [row._id, row]));
-    return held.map((claim) => {
-      const row = mine.get(idOf(claim));
-      // The same claim once more in this batch finds it completed.
-      return row !== undefined && isBy(claim, row) && mine.delete(row._id);
-    });
-  }
-
-  #keys(): Promise<Collection<KeyRow>> {
-    return this.#database.indexed<KeyRow>('idempotency_keys');
-  }
-
-  #running(held: KeyClaim) {
-    const until = { $gt: new Date(this.clock.now()) };
-    return {
-      _id: idOf(held),
-      owner: { $eq: held.owner as string },
-      code: { $eq: held.code },
-      completed: false,
-      until,
-    };
-  }
-
-  #with<T>(work: (keys: Collection<KeyRow>) => Promise<T>): Promise<T> {
-    return guarded(IdempotencyUnavailable, async () => work(await this.#keys()));
-  }
-}
+    release: async (held) => void (await (await indexed()).deleteOne(running(held))),
+  });
+};

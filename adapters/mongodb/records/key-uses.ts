@@ -1,6 +1,7 @@
 import type { KeyUseRows } from '../../../application/ports/key-uses.js';
 import { Instant, Uuid } from '../../../domain/ids.js';
 import { sendAll, type MongoDatabase } from '../client/database.js';
+import { findAll } from '../client/documents.js';
 
 interface UseRow {
   readonly _id: string;
@@ -19,9 +20,7 @@ export const mongoKeyUses = (database: MongoDatabase): KeyUseRows => {
       await sendAll(() => rows().bulkWrite(writes));
     },
     read: async (keyIds) => {
-      const found = await rows()
-        .find({ _id: { $in: [...keyIds] } })
-        .toArray();
+      const found = await findAll(rows(), { _id: { $in: [...keyIds] } });
       return new Map(found.map(({ _id, at }) => [Uuid.parse(_id), Instant.parse(at)]));
     },
   };

@@ -9,6 +9,7 @@ import {
 import { explainingFailures } from '../../../application/timing/explaining-failures.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { MongoDatabase } from '../client/database.js';
+import { bytesOf, findAll } from '../client/documents.js';
 import { isInserted } from '../client/refusals.js';
 
 type BlockRow = Omit<StoredBlock, 'number' | 'iv' | 'sealed'> & {
@@ -22,13 +23,11 @@ interface MarkRow extends ShredderMark {
   readonly _id: 'shredder';
 }
 
-const bytes = (binary: Binary): Buffer => Buffer.from(binary.buffer.subarray(0, binary.length()));
-
 const blockOf = ({ _id, iv, sealed, ...block }: BlockRow): StoredBlock => ({
   ...block,
   number: _id,
-  iv: bytes(iv),
-  sealed: bytes(sealed),
+  iv: bytesOf(iv),
+  sealed: bytesOf(sealed),
 });
 
 const rowOf = ({ wrappedBy, iv, sealed }: WrappedBlock) => ({
@@ -48,10 +47,7 @@ export const mongoPersonalKeys = (database: MongoDatabase): PersonalKeys => {
   const used = (): Collection<{ readonly _id: number }> => database.collection('personal_key_uses');
 
   const load = async (numbers: readonly number[]): Promise<readonly StoredBlock[]> => {
-    const rows = await blocks()
-      .find({ _id: { $in: [...numbers] } })
-      .toArray();
-    return rows.map(blockOf);
+    return (await findAll(blocks(), { _id: { $in: [...numbers] } })).map(blockOf);
   };
 
   const port: PersonalKeys = {
@@ -71,11 +67,7 @@ export const mongoPersonalKeys = (database: MongoDatabase): PersonalKeys => {
     load,
 
     after: async (number, limit) => {
-      const rows = await blocks()
-        .find({ _id: { $gt: number } })
-        .sort({ _id: 1 })
-        .limit(limit)
-        .toArray();
+      const rows = await findAll(blocks(), { _id: { $gt: number } }, { sort: { _id: 1 }, limit });
       return rows.map(blockOf);
     },
 
@@ -108,8 +100,8 @@ export const mongoPersonalKeys = (database: MongoDatabase): PersonalKeys => {
 
     missing: async (numbers) => {
       const [uses, there] = await Promise.all([
-        used().find(all, numbersOnly).toArray(),
-        blocks().find(all, numbersOnly).toArray(),
+        findAll(used(), all, numbersOnly),
+        findAll(blocks(), all, numbersOnly),
       ]);
       const missing = new Set([...numbers, ...uses.map(({ _id }) => _id)]);
       for (const { _id } of there) missing.delete(_id);

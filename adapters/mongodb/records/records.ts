@@ -9,6 +9,7 @@ import {
 } from '../../../application/ports/records.js';
 import type { Clock } from '../../../application/ports/system.js';
 import { guardedPort, type MongoDatabase } from '../client/database.js';
+import { findAll } from '../client/documents.js';
 import { isInserted } from '../client/refusals.js';
 
 type Row = Omit<StoredRecord<string>, 'ends'> & {
@@ -93,10 +94,8 @@ const mongoRecords = <Kind extends string>(
 
     listOf: async (kind, owner) => {
       const rows = await indexed();
-      const found = await rows
-        .find({ owner: { $eq: owner }, kind: { $eq: kind } })
-        .sort({ id: 1 })
-        .toArray();
+      const which = { owner: { $eq: owner }, kind: { $eq: kind as string } };
+      const found = await findAll(rows, which, { sort: { id: 1 } });
       return found.filter(isCurrent).map((row) => recordOf(kind, row));
     },
 

@@ -1,6 +1,7 @@
 import type { RequestRecord, RequestRows } from '../../../application/ports/requests.js';
 import { Instant } from '../../../domain/ids.js';
 import { sendAll, type MongoDatabase } from '../client/database.js';
+import { findAll } from '../client/documents.js';
 
 /** Without subjects there is no such field, and nothing in its index. */
 type RequestRow = Omit<RequestRecord, 'id' | 'subjects'> & {
@@ -39,19 +40,14 @@ export const mongoRequests = (database: MongoDatabase): RequestRows => {
     about: async (subject, org, after, limit) => {
       const earlier =
         after === null ? {} : { $or: [{ at: { $lt: after.at } }, { at: after.at, _id: { $lt: after.id } }] };
-      const found = await rows()
-        .find({ subjects: subject, ...(org !== null && { org }), ...earlier })
-        .sort({ at: -1, _id: -1 })
-        .limit(limit)
-        .toArray();
-      return found.map(recordOf);
+      const which = { subjects: subject, ...(org !== null && { org }), ...earlier };
+      return (await findAll(rows(), which, { sort: { at: -1, _id: -1 }, limit })).map(recordOf);
     },
     removeOld: async (before, signal) => {
       const end = Instant.parse(new Date(before).toISOString());
       while (!signal.aborted) {
-        const old = await rows()
-          .find({ at: { $lt: end } }, { projection: { _id: 1 }, limit: removedAtOnce })
-          .toArray();
+        const some = { projection: { _id: 1 }, limit: removedAtOnce };
+        const old = await findAll(rows(), { at: { $lt: end } }, some);
         if (old.length === 0) return;
         await rows().deleteMany({ _id: { $in: old.map(({ _id }) => _id) } });
       }

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
-import { joinTexts } from '../../../adapters/eventstoredb/texts.js';
+import { joinTexts } from '../../../adapters/eventstoredb/events.js';
 import { mongoLogTiles } from '../../../adapters/mongodb/records/log-tiles.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { assertUndamaged } from '../../../application/log/damaged-log.js';

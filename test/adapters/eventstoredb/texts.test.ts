@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { joinTexts, splitText } from '../../../adapters/eventstoredb/texts.js';
+import { joinTexts, splitText } from '../../../adapters/eventstoredb/events.js';
 
 describe('the text of data with its personal part', () => {
   it('is taken apart wherever the part stands', () => {

@@ -3,7 +3,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { anchorsIn } from '../../../adapters/log-witness/anchors.js';
-import { headsOfAnchors } from '../../../adapters/log-witness/known-heads.js';
+import { headsOfAnchors } from '../../../adapters/log-witness/anchors.js';
 import type { Checkpoint } from '../../../application/ports/log-tiles.js';
 import { messageOf } from '../../../domain/errors.js';
 import { emptyFrontier, rootOf } from '../../../domain/merkle.js';

@@ -2,12 +2,12 @@ import { expect } from 'chai';
 import { Binary } from 'mongodb';
 import { VirtualClock } from '../../support/memory/clock.js';
 import { mongoArtwork } from '../../../adapters/mongodb/records/artwork.js';
-import { batchSize } from '../../../adapters/mongodb/client/chunks.js';
-import { MongoDeliveries } from '../../../adapters/mongodb/deliveries/deliveries.js';
+import { batchSize } from '../../../adapters/mongodb/client/documents.js';
+import { mongoDeliveries } from '../../../adapters/mongodb/deliveries/deliveries.js';
 import { mongoLogTiles } from '../../../adapters/mongodb/records/log-tiles.js';
 import { logTilesContract } from '../../contract/log-tiles.js';
 import { mongoHookCalls } from '../../../adapters/mongodb/records/hook-calls.js';
-import { MongoIdempotencyStore } from '../../../adapters/mongodb/records/idempotency-store.js';
+import { mongoIdempotencyStore } from '../../../adapters/mongodb/records/idempotency-store.js';
 import { mongoPersonalKeys } from '../../../adapters/mongodb/records/personal-keys.js';
 import { mongoProjectionStore } from '../../../adapters/mongodb/read/projection-store.js';
 import type { MongoDatabase } from '../../../adapters/mongodb/client/database.js';
@@ -17,8 +17,8 @@ import { mongoCheckpoints } from '../../../adapters/mongodb/records/checkpoints.
 import { mongoKeyUses } from '../../../adapters/mongodb/records/key-uses.js';
 import { MongoLeases } from '../../../adapters/mongodb/client/leases.js';
 import { Releases } from '../../../adapters/mongodb/read/releases.js';
-import { MongoRateLimiter } from '../../../adapters/mongodb/records/rate-limiter.js';
-import { readingsOf } from '../../../adapters/mongodb/read/readers.js';
+import { mongoRateLimiter } from '../../../adapters/mongodb/records/rate-limiter.js';
+import { readingsOf } from '../../../adapters/mongodb/read/builds.js';
 import { requestRebuild } from '../../../adapters/mongodb/read/rebuild-requests.js';
 import { mongoRequests } from '../../../adapters/mongodb/records/requests.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
@@ -147,7 +147,7 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
       sleep: () => Promise.resolve(),
     };
     return {
-      store: new MongoIdempotencyStore({ database, clock }),
+      store: mongoIdempotencyStore({ database, clock }),
       setClock: (at) => void (now = at),
       close: end,
     };
@@ -231,7 +231,7 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
         pending.push(await database.collection('deliveries').countDocuments({ status: 'pending' }));
       },
     );
-    const make = () => new MongoDeliveries({ database: heard, clock, entropy: new SystemEntropy() });
+    const make = () => mongoDeliveries({ database: heard, clock, entropy: new SystemEntropy() });
     // The claims of a process that died are over when their time is.
     const restarted = async () => {
       await database.collection('deliveries').updateMany({}, { $set: { claimedUntil: 0 } });
@@ -249,7 +249,7 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
     it('end by `_id` or all of an index, in all that was asked above', async () => {
       const { database, end } = fresh();
       const clock = new VirtualClock();
-      await new MongoRateLimiter({ database, clock, fallback: new LocalRateLimiter() }).hit('a key', 0);
+      await mongoRateLimiter({ database, clock, fallback: new LocalRateLimiter() }).hit('a key', 0);
       await mongoKeyUses(database).read([Uuid.parse('6c0f6a3e-0000-4000-8000-000000000001')]);
       const checkpoints = mongoCheckpoints(database);
       await checkpoints.save('relay', { position: 1n, state: null });

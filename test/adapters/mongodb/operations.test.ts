@@ -3,12 +3,12 @@ import { createServer, type AddressInfo } from 'node:net';
 import { VirtualClock } from '../../support/memory/clock.js';
 import { mongoCheckpoints } from '../../../adapters/mongodb/records/checkpoints.js';
 import { MongoDatabase } from '../../../adapters/mongodb/client/database.js';
-import { MongoDeliveries } from '../../../adapters/mongodb/deliveries/deliveries.js';
+import { mongoDeliveries } from '../../../adapters/mongodb/deliveries/deliveries.js';
 import { mongoHookCalls } from '../../../adapters/mongodb/records/hook-calls.js';
-import { MongoIdempotencyStore } from '../../../adapters/mongodb/records/idempotency-store.js';
+import { mongoIdempotencyStore } from '../../../adapters/mongodb/records/idempotency-store.js';
 import { mongoKeyUses } from '../../../adapters/mongodb/records/key-uses.js';
 import { mongoProjectionStore } from '../../../adapters/mongodb/read/projection-store.js';
-import { MongoRateLimiter } from '../../../adapters/mongodb/records/rate-limiter.js';
+import { mongoRateLimiter } from '../../../adapters/mongodb/records/rate-limiter.js';
 import { mongoReadModels } from '../../../adapters/mongodb/read/read-models.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
@@ -104,7 +104,7 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
       'counts for all processes together, each hit once, by subject and window',
       using(async (database) => {
         const limiter = () =>
-          new MongoRateLimiter({ database, clock, fallback: new LocalRateLimiter(), timeout: 5_000 });
+          mongoRateLimiter({ database, clock, fallback: new LocalRateLimiter(), timeout: 5_000 });
         const [first, second] = [limiter(), limiter()];
         const hits = await Promise.all(
           Array.from({ length: 60 }, (_, index) =>
@@ -126,7 +126,7 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
       using(async (database) => {
         const asked: string[] = [];
         const limiter = () =>
-          new MongoRateLimiter({
+          mongoRateLimiter({
             database: noting(database, asked),
             clock,
             fallback: new LocalRateLimiter(),
@@ -159,7 +159,7 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
         const second = new Promise<void>((resolve) => (countSecond = resolve));
         let calls = 0;
         const virtual = new VirtualClock();
-        const limiter = new MongoRateLimiter({
+        const limiter = mongoRateLimiter({
           database: delaying(database, (call) =>
             call === 'findOneAndUpdate rate_counters' && (calls += 1) === 1 ? second : null,
           ),
@@ -182,7 +182,7 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
       using(async (database) => {
         let isAway = false;
         const virtual = new VirtualClock();
-        const limiter = new MongoRateLimiter({
+        const limiter = mongoRateLimiter({
           database: refusing(database, () => isAway),
           clock: virtual,
           fallback: new LocalRateLimiter(),
@@ -206,7 +206,7 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
       try {
         const virtual = new VirtualClock();
         const timeout = 50;
-        const limiter = new MongoRateLimiter({
+        const limiter = mongoRateLimiter({
           database,
           clock: virtual,
           fallback: new LocalRateLimiter(),
@@ -269,7 +269,7 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
       'are claimed in one call, each with its own outcome: refused among them are only those in use',
       using(async (database) => {
         const asked: string[] = [];
-        const store = new MongoIdempotencyStore({ database: noting(database, asked), clock });
+        const store = mongoIdempotencyStore({ database: noting(database, asked), clock });
         const [running, reused] = [newClaim(), newClaim()];
         await Promise.all([store.claim(running), store.claim(reused)]);
         expect(asked.filter((call) => call.startsWith('insert'))).to.have.length(1);
@@ -297,7 +297,7 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
       'are completed in one call, each with its own outcome: refused among them are those that changed hands',
       using(async (database) => {
         const asked: string[] = [];
-        const store = new MongoIdempotencyStore({ database: noting(database, asked), clock });
+        const store = mongoIdempotencyStore({ database: noting(database, asked), clock });
         const claims = newClaims(12);
         await Promise.all(claims.map((claim) => store.claim(claim)));
         const taken = claims.slice(4, 6);
@@ -317,7 +317,7 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
     it(
       'are all refused if the call fails, and none is taken for claimed',
       using(async (database) => {
-        const store = new MongoIdempotencyStore({
+        const store = mongoIdempotencyStore({
           database: refusing(database, (call) => call === 'insertMany idempotency_keys'),
           clock,
         });
@@ -515,7 +515,7 @@ describe('MongoDB away', () => {
     try {
       await fails(ReadModelsUnavailable, mongoReadModels({ database, clock }).get(notes, 'a'));
       await fails(ReadModelsUnavailable, mongoProjectionStore({ database, clock }).active(notes));
-      const keys = new MongoIdempotencyStore({ database, clock });
+      const keys = mongoIdempotencyStore({ database, clock });
       for (const attempt of [
         () => keys.claim(claim),
         () => keys.replace(claim, claim),
@@ -561,7 +561,7 @@ describe('MongoDB away', () => {
     };
     const attempt = { at: 1, httpStatus: 200, error: null, duration: 1, body: null };
     try {
-      const deliveries = new MongoDeliveries({ database, clock, entropy: new SystemEntropy() });
+      const deliveries = mongoDeliveries({ database, clock, entropy: new SystemEntropy() });
       await database.ping().catch(() => undefined);
       await fails(
         DeliveriesUnavailable,

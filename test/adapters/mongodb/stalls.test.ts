@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { MongoDatabase } from '../../../adapters/mongodb/client/database.js';
-import { MongoDeliveries } from '../../../adapters/mongodb/deliveries/deliveries.js';
+import { mongoDeliveries } from '../../../adapters/mongodb/deliveries/deliveries.js';
 import { mongoProjectionStore } from '../../../adapters/mongodb/read/projection-store.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
@@ -90,7 +90,7 @@ describeWithEngines(['MONGODB_URL'], 'MongoDB that stalls while much is written 
   it(
     'is away for the deliveries in time, and takes the same again when it is back',
     using(async (database, proxy) => {
-      const deliveries = new MongoDeliveries({ database, clock, entropy: new SystemEntropy() });
+      const deliveries = mongoDeliveries({ database, clock, entropy: new SystemEntropy() });
       await deliveries.log.insert([]);
       expect(await stalledAt(large.slice(0, 100), proxy, () => deliveries.log.insert(rows))).to.be.instanceOf(
         DeliveriesUnavailable,

@@ -3,7 +3,7 @@ import { Resolver } from 'node:dns/promises';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { HostsFile, parseHosts } from '../../../adapters/webhook-sender/hosts-file.js';
+import { hostsFile, parseHosts } from '../../../adapters/webhook-sender/hosts-file.js';
 import {
   addressesFrom,
   Names,
@@ -171,11 +171,11 @@ describe('looking up host names', () => {
     try {
       const path = join(directory, 'hosts');
       const clock = new VirtualClock();
-      const hosts = new HostsFile(clock, path);
-      expect(await hosts.addressesOf('box.test')).to.deep.equal([]);
+      const inHostsFile = hostsFile(clock, path);
+      expect(await inHostsFile('box.test')).to.deep.equal([]);
       await writeFile(path, '10.0.0.7 box.test\n');
       await clock.advance(5_000);
-      expect(await hosts.addressesOf('BOX.test')).to.deep.equal([{ address: '10.0.0.7', family: 4 }]);
+      expect(await inHostsFile('BOX.test')).to.deep.equal([{ address: '10.0.0.7', family: 4 }]);
     } finally {
       await rm(directory, { recursive: true });
     }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { watchClock } from '../../../../adapters/mongodb/client/clock-watch.js';
 import { MongoDatabase } from '../../../../adapters/mongodb/client/database.js';
-import { MongoRateLimiter } from '../../../../adapters/mongodb/records/rate-limiter.js';
+import { mongoRateLimiter } from '../../../../adapters/mongodb/records/rate-limiter.js';
 import { LocalRateLimiter } from '../../../../adapters/system/rate-limiter.js';
 import { SystemClock } from '../../../../adapters/system/clock.js';
 import { eventually } from '../../../support/time/eventually.js';
@@ -121,7 +121,7 @@ describeWithEngines(['MONGODB_URL'], 'the time of MongoDB', (url) => {
       const counts: number[] = [];
       for (const clock of clocks)
         counts.push(
-          await new MongoRateLimiter({ database, clock, fallback: new LocalRateLimiter() }).hit(
+          await mongoRateLimiter({ database, clock, fallback: new LocalRateLimiter() }).hit(
             subject,
             clock.now(),
           ),

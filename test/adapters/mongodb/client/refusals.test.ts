@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { mongoCheckpoints } from '../../../../adapters/mongodb/records/checkpoints.js';
 import { MongoDatabase } from '../../../../adapters/mongodb/client/database.js';
-import { MongoDeliveries } from '../../../../adapters/mongodb/deliveries/deliveries.js';
+import { mongoDeliveries } from '../../../../adapters/mongodb/deliveries/deliveries.js';
 import { mongoHookCalls } from '../../../../adapters/mongodb/records/hook-calls.js';
-import { MongoIdempotencyStore } from '../../../../adapters/mongodb/records/idempotency-store.js';
+import { mongoIdempotencyStore } from '../../../../adapters/mongodb/records/idempotency-store.js';
 import { mongoProjectionStore } from '../../../../adapters/mongodb/read/projection-store.js';
-import { MongoRateLimiter } from '../../../../adapters/mongodb/records/rate-limiter.js';
+import { mongoRateLimiter } from '../../../../adapters/mongodb/records/rate-limiter.js';
 import { SystemClock } from '../../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../../adapters/system/entropy.js';
 import { LocalRateLimiter } from '../../../../adapters/system/rate-limiter.js';
@@ -142,8 +142,7 @@ describeWithEngines(['MONGODB_URL'], 'a MongoDB that refuses', (url) => {
   beforeEach(() => (round += 1));
   afterEach(() => server.refuse());
 
-  const deliveriesOf = (): Deliveries =>
-    new MongoDeliveries({ database, clock, entropy: new SystemEntropy() });
+  const deliveriesOf = (): Deliveries => mongoDeliveries({ database, clock, entropy: new SystemEntropy() });
   /** One row per event and endpoint, other ones in every test. */
   const rowsOf = (): readonly NewDelivery[] =>
     events.flatMap((event) =>
@@ -356,7 +355,7 @@ describeWithEngines(['MONGODB_URL'], 'a MongoDB that refuses', (url) => {
       server.refuse({ commands: [command], collection, times: 1, refusal: { cuts: 'after' } });
 
     it('gives a claim to the request that made it, although the answer was lost', async () => {
-      const keys = new MongoIdempotencyStore({ database, clock });
+      const keys = mongoIdempotencyStore({ database, clock });
       lostAnswer('insert', 'idempotency_keys');
       const claim = claimOf('one');
       expect([await keys.claim(claim), server.caught.length]).to.deep.equal([{ kind: 'claimed' }, 1]);
@@ -365,7 +364,7 @@ describeWithEngines(['MONGODB_URL'], 'a MongoDB that refuses', (url) => {
     });
 
     it('gives a claim to the request that takes it over, although the answer was lost', async () => {
-      const keys = new MongoIdempotencyStore({ database, clock });
+      const keys = mongoIdempotencyStore({ database, clock });
       const [old, next] = [claimOf('one'), { ...claimOf('two'), code: 'HC-2' }];
       await keys.claim(old);
       lostAnswer('update', 'idempotency_keys');
@@ -374,7 +373,7 @@ describeWithEngines(['MONGODB_URL'], 'a MongoDB that refuses', (url) => {
     });
 
     it('completes a claim for the request that holds it, although the answer was lost', async () => {
-      const keys = new MongoIdempotencyStore({ database, clock });
+      const keys = mongoIdempotencyStore({ database, clock });
       const claim = claimOf('one');
       await keys.claim(claim);
       lostAnswer('update', 'idempotency_keys');
@@ -390,7 +389,7 @@ describeWithEngines(['MONGODB_URL'], 'a MongoDB that refuses', (url) => {
     });
 
     it('counts each of many first requests of a minute that arrive at once', async () => {
-      const limiter = new MongoRateLimiter({
+      const limiter = mongoRateLimiter({
         database,
         clock,
         fallback: new LocalRateLimiter(),

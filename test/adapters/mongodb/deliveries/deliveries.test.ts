@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { startsWithin } from '../../../../adapters/mongodb/deliveries/attempts.js';
 import type { MongoDatabase } from '../../../../adapters/mongodb/client/database.js';
-import { MongoDeliveries } from '../../../../adapters/mongodb/deliveries/deliveries.js';
+import { mongoDeliveries } from '../../../../adapters/mongodb/deliveries/deliveries.js';
 import { SystemClock } from '../../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../../adapters/system/entropy.js';
-import { DeliveriesUnavailable } from '../../../../application/ports/deliveries.js';
+import { DeliveriesUnavailable, type Deliveries } from '../../../../application/ports/deliveries.js';
 import {
   noClaims,
   type DeliveryClaim,
@@ -55,10 +55,10 @@ const exhausted = { status: 'exhausted' } as const;
 
 describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processes', (url) => {
   const using =
-    (run: (database: MongoDatabase, process: () => MongoDeliveries) => Promise<void>) =>
+    (run: (database: MongoDatabase, process: () => Deliveries) => Promise<void>) =>
     async (): Promise<void> => {
       const { database, end } = freshDatabase(url);
-      const process = () => new MongoDeliveries({ database, clock, entropy: new SystemEntropy() });
+      const process = () => mongoDeliveries({ database, clock, entropy: new SystemEntropy() });
       try {
         await process().gates.upsertEndpoint(target, 0);
         await run(database, process);
@@ -67,10 +67,10 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       }
     };
 
-  const claim = async (deliveries: MongoDeliveries, now: number, limit: number): Promise<EndpointClaims> =>
+  const claim = async (deliveries: Deliveries, now: number, limit: number): Promise<EndpointClaims> =>
     (await deliveries.claims.claim(new Map([[endpoint, limit]]), now)).get(endpoint) ?? noClaims;
 
-  const claimAll = async (deliveries: MongoDeliveries, limit: number): Promise<readonly DeliveryClaim[]> => {
+  const claimAll = async (deliveries: Deliveries, limit: number): Promise<readonly DeliveryClaim[]> => {
     const all: DeliveryClaim[] = [];
     for (;;) {
       const { claimed, next } = await claim(deliveries, 9e15, limit);
@@ -96,8 +96,8 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     using(async (database, process) => {
       await process().log.insert([row(1)]);
       const shifted = new VirtualClock();
-      const [busy, other] = [1, 2].map(
-        () => new MongoDeliveries({ database, clock: shifted, entropy: new SystemEntropy() }),
+      const [busy, other] = [1, 2].map(() =>
+        mongoDeliveries({ database, clock: shifted, entropy: new SystemEntropy() }),
       );
       if (busy === undefined || other === undefined) throw new Error('two were made');
       const [underWay] = (await claim(busy, 9e15, 1)).claimed;
@@ -115,7 +115,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       await process().log.insert([row(1)]);
       const later = new VirtualClock();
       const entropy = new SystemEntropy();
-      const other = new MongoDeliveries({ database, clock: later, entropy });
+      const other = mongoDeliveries({ database, clock: later, entropy });
       const taken: DeliveryClaim[] = [];
       const late = delaying(database, (call) =>
         call === 'updateMany deliveries' && later.now() > early.now()
@@ -123,12 +123,12 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
           : null,
       );
       const early = new VirtualClock();
-      const slow = new MongoDeliveries({ database: late, clock: early, entropy });
+      const slow = mongoDeliveries({ database: late, clock: early, entropy });
       const [first] = (await claim(slow, 9e15, 1)).claimed;
       if (first === undefined) throw new Error('one is due');
       later.set(later.now() + 3_600_000);
       await slow.claims.release(first);
-      const third = new MongoDeliveries({ database, clock: later, entropy });
+      const third = mongoDeliveries({ database, clock: later, entropy });
       expect((await claim(third, 9e15, 1)).claimed).to.deep.equal([]);
       expect(taken.map(({ delivery }) => delivery)).to.deep.equal(['dlv_1']);
     }),
@@ -145,7 +145,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       const late = delaying(database, (call) =>
         call === 'deleteMany deliveries' ? other.log.retry(org, 'dlv_1', 9_000, 9e15) : null,
       );
-      const removing = new MongoDeliveries({ database: late, clock, entropy: new SystemEntropy() });
+      const removing = mongoDeliveries({ database: late, clock, entropy: new SystemEntropy() });
       expect(await removing.log.removeEnded(clock.now() + 60_000)).to.equal(0);
       expect((await other.log.get(org, 'dlv_1'))?.status).to.equal('pending');
     }),
@@ -335,7 +335,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
         expect(two.filter(({ recorded }) => !recorded)).to.deep.equal([]);
       };
       const writes = ['updateOne deliveries', 'updateMany deliveries', 'bulkWrite deliveries'];
-      const eraser = new MongoDeliveries({
+      const eraser = mongoDeliveries({
         database: delaying(database, (call) => (writes.includes(call) ? recordTwo() : null)),
         clock,
         entropy: new SystemEntropy(),
@@ -354,13 +354,13 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
   );
 
   for (const [way, store] of [
-    ['stored', (late: MongoDeliveries) => late.log.insert([named(1)])],
-    ['replayed', (late: MongoDeliveries) => late.log.replay([named(1)])],
+    ['stored', (late: Deliveries) => late.log.insert([named(1)])],
+    ['replayed', (late: Deliveries) => late.log.replay([named(1)])],
   ] as const)
     it(
       `leave nothing of an erased card behind that is ${way} while it is erased`,
       using(async (database, process) => {
-        const late = new MongoDeliveries({
+        const late = mongoDeliveries({
           database: delaying(database, (call) =>
             call === 'insertMany deliveries' ? process().log.erase('HC-1', clock.now()) : null,
           ),
@@ -375,9 +375,9 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     );
 
   /** Stores a delivery of a card that is erased meanwhile, and dies before it could see that. */
-  const dieStoring = async (database: MongoDatabase, process: () => MongoDeliveries): Promise<void> => {
+  const dieStoring = async (database: MongoDatabase, process: () => Deliveries): Promise<void> => {
     let looks = 0;
-    const dying = new MongoDeliveries({
+    const dying = mongoDeliveries({
       database: refusing(
         delaying(database, (call) =>
           call === 'insertMany deliveries' ? process().log.erase('HC-1', clock.now()) : null,
@@ -412,14 +412,14 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
   );
 
   /** Another process whose first update of a delivery waits until something else has changed it. */
-  const overtaken = (database: MongoDatabase, by: () => Promise<unknown>): MongoDeliveries => {
+  const overtaken = (database: MongoDatabase, by: () => Promise<unknown>): Deliveries => {
     let isFirst = true;
     const once = (call: string): Promise<unknown> | null => {
       if (call !== 'updateOne deliveries' || !isFirst) return null;
       isFirst = false;
       return by();
     };
-    return new MongoDeliveries({
+    return mongoDeliveries({
       database: delaying(database, once),
       clock,
       entropy: new SystemEntropy(),
@@ -431,8 +431,8 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     using(async (database, process) => {
       const worker = process();
       for (const [number, again] of [
-        [1, (at: MongoDeliveries) => at.log.retry(org, 'dlv_1', 9_000, 9e15)],
-        [2, (at: MongoDeliveries) => at.log.replay([row(2)])],
+        [1, (at: Deliveries) => at.log.retry(org, 'dlv_1', 9_000, 9e15)],
+        [2, (at: Deliveries) => at.log.replay([row(2)])],
       ] as const) {
         await worker.log.insert([row(number)]);
         const [one] = (await claim(worker, 9_000, 1)).claimed;
@@ -456,7 +456,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     using(async (database, process) => {
       await process().log.insert([row(1)]);
       let writes = 0;
-      const worker = new MongoDeliveries({
+      const worker = mongoDeliveries({
         database: delaying(database, (call) =>
           call === 'bulkWrite deliveries' && (writes += 1) === 2
             ? process().log.retry(org, 'dlv_1', 9_000, 9e15)
@@ -495,7 +495,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
   for (const [what, drop] of [
     ['expired', (log) => log.log.dropExpired(9e15)],
     ['of a deleted endpoint', (log) => log.gates.deleteEndpoint(org, endpoint, 'it was deleted', 9_000)],
-  ] as const satisfies readonly (readonly [string, (of: MongoDeliveries) => Promise<unknown>])[])
+  ] as const satisfies readonly (readonly [string, (of: Deliveries) => Promise<unknown>])[])
     it(
       `drop nothing that is ${what} and that an attempt has ended meanwhile`,
       using(async (database, process) => {
@@ -505,7 +505,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
         if (one === undefined) throw new Error('one is due');
         await process().gates.upsertEndpoint({ ...target, active: false, version: 1 }, 9_000);
         let isFirst = true;
-        const late = new MongoDeliveries({
+        const late = mongoDeliveries({
           database: delaying(database, (call) => {
             if (call !== 'updateMany deliveries' || !isFirst) return null;
             isFirst = false;
@@ -527,7 +527,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       const disabled = { ...target, active: false };
       await process().gates.upsertEndpoint({ ...disabled, version: 1 }, 9_000);
       let writes = 0;
-      const late = new MongoDeliveries({
+      const late = mongoDeliveries({
         // The first one stores the endpoint, and the second opens it.
         database: delaying(database, (call) =>
           call === 'updateOne delivery_targets' && (writes += 1) === 2
@@ -564,7 +564,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     using(async (database, process) => {
       const newer = { ...target, url: 'https://example.com/newer' as WebhookUrl, version: 2 };
       let isFirst = true;
-      const late = new MongoDeliveries({
+      const late = mongoDeliveries({
         database: delaying(database, (call) => {
           if (call !== 'updateOne delivery_targets' || !isFirst) return null;
           isFirst = false;
@@ -582,7 +582,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     'ask the server a few times for a hundred claims, and for a hundred attempts',
     using(async (database) => {
       const asked: string[] = [];
-      const deliveries = new MongoDeliveries({
+      const deliveries = mongoDeliveries({
         database: noting(database, asked),
         clock,
         entropy: new SystemEntropy(),
@@ -629,7 +629,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     using(async (database) => {
       let broken = false;
       const refuses = (call: string): boolean => broken && call === 'updateMany deliveries';
-      const deliveries = new MongoDeliveries({
+      const deliveries = mongoDeliveries({
         database: refusing(database, refuses),
         clock,
         entropy: new SystemEntropy(),
@@ -652,7 +652,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       await process().log.insert([row(1)]);
       const before = clock.now();
       await claim(
-        new MongoDeliveries({ database, clock, entropy: new SystemEntropy(), attemptTime: 90_000 }),
+        mongoDeliveries({ database, clock, entropy: new SystemEntropy(), attemptTime: 90_000 }),
         9_000,
         1,
       );
@@ -665,7 +665,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     'claim nothing again that they still work on, however late it is recorded; another process may',
     using(async (database, process) => {
       const brief = { database, clock, entropy: new SystemEntropy(), attemptTime: 0, recordedWithin: 0 };
-      const deliveries = new MongoDeliveries(brief);
+      const deliveries = mongoDeliveries(brief);
       await deliveries.log.insert([row(1), row(2), row(3)]);
       const [first, second, third] = (await claim(deliveries, 9_000, 3)).claimed;
       if (first === undefined || second === undefined || third === undefined)
@@ -753,7 +753,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       using(async (database, process) => {
         await process().log.insert([row(1)]);
         const set = new VirtualClock();
-        const worker = new MongoDeliveries({ database, clock: set, entropy: new SystemEntropy() });
+        const worker = mongoDeliveries({ database, clock: set, entropy: new SystemEntropy() });
         const [claimed] = (await claim(worker, 9e15, 1)).claimed;
         if (claimed === undefined) throw new Error('one is due');
         set.set(set.now() + hours * 3_600_000);
@@ -789,7 +789,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     'look through the claimed deliveries of an endpoint that is closed, by an index, not through all that it ever had',
     using(async (database) => {
       const asked: [string, unknown][] = [];
-      const deliveries = new MongoDeliveries({
+      const deliveries = mongoDeliveries({
         database: notingFilters(database, asked),
         clock,
         entropy: new SystemEntropy(),
@@ -869,7 +869,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     'do what was done also where the watchers can not be told of it at once: they hear of it later',
     using(async (database) => {
       let broken = false;
-      const deliveries = new MongoDeliveries({
+      const deliveries = mongoDeliveries({
         database: refusing(database, (call) => broken && call === 'find deliveries'),
         clock,
         entropy: new SystemEntropy(),

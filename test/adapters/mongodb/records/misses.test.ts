@@ -6,7 +6,7 @@ import { mongoHookCalls } from '../../../../adapters/mongodb/records/hook-calls.
 import { mongoSignInRecords } from '../../../../adapters/mongodb/records/records.js';
 import type { HookCall } from '../../../../application/ports/hook-calls.js';
 import { notes } from '../../../support/fixtures/notes.js';
-import { MongoIdempotencyStore } from '../../../../adapters/mongodb/records/idempotency-store.js';
+import { mongoIdempotencyStore } from '../../../../adapters/mongodb/records/idempotency-store.js';
 import { answerTtl, type KeyClaim } from '../../../../application/ports/idempotency-store.js';
 import { ArtworkDigest } from '../../../../domain/artwork.js';
 import type { CommandId, Instant, OrganizationId, Uuid } from '../../../../domain/ids.js';
@@ -30,17 +30,17 @@ describeWithEngines(['MONGODB_URL'], 'a write in MongoDB that another process is
       });
       const later = began + answerTtl;
       const [clock, first] = [standingClock(later), claim('first', began)];
-      await new MongoIdempotencyStore({ database, clock }).claim(first);
+      await mongoIdempotencyStore({ database, clock }).claim(first);
       const quick = claim('quick', later);
       const outcomes: unknown[] = [];
       const late = delaying(database, (call) =>
         call === 'deleteOne idempotency_keys' && outcomes.length === 0
-          ? new MongoIdempotencyStore({ database, clock })
+          ? mongoIdempotencyStore({ database, clock })
               .claim(quick)
               .then((outcome) => outcomes.push(outcome))
           : null,
       );
-      outcomes.push(await new MongoIdempotencyStore({ database: late, clock }).claim(claim('late', later)));
+      outcomes.push(await mongoIdempotencyStore({ database: late, clock }).claim(claim('late', later)));
       expect(outcomes).to.deep.equal([{ kind: 'claimed' }, { kind: 'running', claim: quick }]);
     } finally {
       await end();
