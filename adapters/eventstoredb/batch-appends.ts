@@ -39,7 +39,6 @@ export interface BatchCall {
 
 /** An append that waits for its answer. `request` is null once it was handed to the call. */
 interface Pending {
-  readonly deadline: Milliseconds;
   readonly began: Milliseconds;
   request: BatchAppendReq | null;
   readonly resolve: (answer: AppendAnswer) => void;
@@ -84,7 +83,7 @@ export class BatchAppends {
 
   /** Rejects with AppendFailed. */
   append(write: ServerWrite): Promise<AppendAnswer> {
-    const { clock, entropy, time, count = uncounted } = this.options;
+    const { clock, entropy, count = uncounted } = this.options;
     if (this.#closed.signal.aborted)
       return Promise.reject(new AppendFailed('none', new Error('the connection is closed')));
     count('batch append');
@@ -93,13 +92,7 @@ export class BatchAppends {
       const id = entropy.uuid();
       const call = this.#call;
       const request = requestOf(id, write);
-      this.#pending.set(id, {
-        began,
-        deadline: began + time,
-        request: call === null ? request : null,
-        resolve,
-        reject,
-      });
+      this.#pending.set(id, { began, request: call === null ? request : null, resolve, reject });
       if (call === null) void this.#open();
       else call.write(request);
       if (!this.#watching) void this.#watch();
@@ -125,22 +118,17 @@ export class BatchAppends {
       else {
         this.#call = call;
         this.#isProven = false;
-        this.#send(call);
+        // Everything that was not handed to a call before.
+        for (const pending of this.#pending.values()) {
+          const { request } = pending;
+          pending.request = null;
+          if (request !== null) call.write(request);
+        }
       }
     } catch (error) {
       this.#reject('unsent', new AppendFailed('none', error));
     } finally {
       this.#opening = false;
-    }
-  }
-
-  /** Hands everything to the call that was not handed to one before. */
-  #send(call: BatchCall): void {
-    for (const pending of this.#pending.values()) {
-      const { request } = pending;
-      if (request === null) continue;
-      pending.request = null;
-      call.write(request);
     }
   }
 
@@ -187,13 +175,13 @@ export class BatchAppends {
 
   /** Wakes when the oldest append is due; all have the same time. */
   async #watch(): Promise<void> {
-    const { clock } = this.options;
+    const { clock, time } = this.options;
     this.#watching = true;
     while (!this.#closed.signal.aborted) {
       const [oldest] = this.#pending;
       if (oldest === undefined) break;
       const [id, pending] = oldest;
-      const left = pending.deadline - clock.monotonic();
+      const left = pending.began + time - clock.monotonic();
       if (left > 0) await clock.sleep(left, this.#closed.signal);
       else this.#expire(id, pending);
     }
