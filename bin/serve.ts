@@ -2,13 +2,13 @@ import 'reflect-metadata';
 import { SystemClock } from '../adapters/system/clock.js';
 import { SystemEntropy } from '../adapters/system/entropy.js';
 import { exitCodes, explain } from './wiring/exit.js';
-import { nodeWarning } from './settings/node-version.js';
 import { roles, type Role } from './wiring/roles.js';
 import type { Service } from './wiring/service.js';
 import { misspelt, readSettings } from './settings/settings.js';
-import { tracingOfProcess } from './wiring/tracing.js';
-import { version } from './settings/version.js';
+import { nodeWarning, version } from './settings/version.js';
 import type { Clock } from '../application/ports/system.js';
+import type { Tracing } from '../application/ports/tracing.js';
+import { noTracing } from '../application/writing/traced.js';
 import type { Milliseconds } from '../domain/ids.js';
 
 const stopTimeout = 9_500;
@@ -23,11 +23,11 @@ const readRole = (argument: string | undefined): Role => {
  * Greets a newcomer on the first start, in plain lines. If clients see another address than the service
  * listens on, it shows both. (docs/operations.md#commands)
  */
-const welcome = (
+const welcome = async (
   { baseUrl, address, operatorAddress }: Service,
   key: string | null,
   link: string | null,
-): string => {
+): Promise<string> => {
   const addresses = [
     `Handwritten Card Service: ${baseUrl}`,
     ...(address === baseUrl ? [] : [`Listening on: ${address}`]),
@@ -35,16 +35,9 @@ const welcome = (
   ];
   const entrance = link === null ? [] : [`Console (works once, within 15 minutes): ${link}`];
   if (key === null) return `${[...addresses, ...entrance].join('\n')}\n`;
-  const body = JSON.stringify({
-    recipient: {
-      name: 'Ada Lovelace',
-      line1: '12 Analytical Way',
-      city: 'Springfield',
-      state: 'IL',
-      zip: '62701',
-    },
-    message: 'Thank you for everything, Ada.',
-  });
+  const { exampleRecipient: recipient, exampleMessage: message } =
+    await import('../adapters/http/api/card-fields.js');
+  const body = JSON.stringify({ recipient, message });
   return [
     ...addresses,
     `API key (shown this once): ${key}`,
@@ -54,6 +47,24 @@ const welcome = (
     `Documentation: ${baseUrl}/docs`,
     '',
   ].join('\n');
+};
+
+/** Where version 1 of the OpenTelemetry API keeps its registered SDK. */
+const registered = Symbol.for('opentelemetry.js.api.1');
+
+const hasTracer = (): boolean => {
+  const api: unknown = Reflect.get(globalThis, registered);
+  return typeof api === 'object' && api !== null && 'trace' in api;
+};
+
+/**
+ * Spans, if the process was started with an SDK of OpenTelemetry (`node --import`). Without one not even its
+ * API is loaded, which takes a sixth of the start.
+ */
+const tracingOfProcess = async (): Promise<Tracing> => {
+  if (!hasTracer()) return noTracing;
+  const { openTelemetry } = await import('../adapters/opentelemetry/tracing.js');
+  return openTelemetry(version);
 };
 
 /** Within this, a SIGTERM is the first one again: a supervisor sent it to npm, too, which passes it on. */
@@ -111,7 +122,7 @@ const serve = async (): Promise<void> => {
     // A link in a log that machines keep would let in every reader of the log.
     const isWelcome = key !== null || process.stdout.isTTY;
     const link = isWelcome ? await service.makeLink().catch(() => null) : null;
-    process.stdout.write(welcome(service, key, link));
+    process.stdout.write(await welcome(service, key, link));
   });
   const drain = await stopped;
   log.info({ role, drain_ms: drain }, 'stopping');

@@ -7,7 +7,6 @@ import {
   type Artwork,
   type Pictures,
   type PictureSize,
-  type StoredArtwork,
 } from '../../application/ports/artwork.js';
 import type { Clock } from '../../application/ports/system.js';
 import { attemptAll } from '../../application/timing/attempt-all.js';
@@ -64,97 +63,81 @@ const isWhole = (folder: string, pictures: Pictures): boolean =>
     }
   });
 
+const unfinished = 'unfinished';
+/** Ends the name of a folder that another has replaced. */
+const damaged = '-damaged';
+
 /**
  * Pictures in a directory of this one process: a folder for each front, `ab/cdef…`, whose time is its
  * `putAt`. It is written below `unfinished` and gets its place by its name. What finds a folder and changes
  * its name or time does so in one go, so that nothing comes in between.
  */
-export class FileArtwork implements Artwork {
-  constructor(
-    private readonly directory: string,
-    private readonly clock: Clock,
-  ) {}
+export const fileArtwork = (directory: string, clock: Clock): Artwork => {
+  const placeOf = (digest: ArtworkDigest): string => join(directory, digest.slice(0, 2), digest.slice(2));
 
-  put(digest: ArtworkDigest, pictures: Pictures): Promise<void> {
-    return guarded(async () => {
-      const place = this.#placeOf(digest);
-      const folder = isWhole(place, pictures) ? null : await this.#unfinished();
-      try {
-        if (folder !== null) {
-          for (const size of pictureSizes) await sync(join(folder, fileOf(size)), pictures[size]);
-          await sync(folder);
-        }
-        await makeFolder(dirname(place));
-        if (folder !== null && !isWhole(place, pictures)) {
-          if (timeOf(place) !== null) renameSync(place, `${folder}${damaged}`);
-          renameSync(folder, place);
-        }
-        const now = this.clock.now() / 1000;
-        utimesSync(place, now, now);
-        await sync(dirname(place));
-        await sync(this.directory);
-        await sync(dirname(this.directory));
-      } finally {
-        if (folder !== null)
-          for (const rest of ['', damaged]) await rm(`${folder}${rest}`, { recursive: true, force: true });
-      }
-    });
-  }
-
-  get(digest: ArtworkDigest, size: PictureSize): Promise<Buffer | null> {
-    return guarded(() => orIfMissing(readFile(join(this.#placeOf(digest), fileOf(size))), null));
-  }
-
-  /** Makes no folder that is not there: on a full disk that would fail. */
-  remove(digest: ArtworkDigest, putBefore: Milliseconds): Promise<void> {
-    return guarded(async () => {
-      const place = this.#placeOf(digest);
-      const removed = join(this.directory, unfinished, `${this.clock.now()}-${digest}`);
-      if (timeOf(place) !== null) await makeFolder(dirname(removed));
-      if ((timeOf(place) ?? putBefore) >= putBefore) return;
-      renameSync(place, removed);
-      await sync(dirname(place));
-      await rm(removed, { recursive: true });
-    });
-  }
-
-  async *list(): AsyncGenerator<StoredArtwork> {
-    const starts = (await this.#namesIn()).filter((name) => /^[0-9a-f]{2}$/.test(name));
-    for (const start of starts)
-      for (const rest of await this.#namesIn(start)) {
-        const digest = ArtworkDigest.safeParse(start + rest).data;
-        const putAt = digest === undefined ? null : timeOf(this.#placeOf(digest));
-        if (digest !== undefined && putAt !== null) yield { digest, putAt };
-      }
-  }
-
-  removeUnfinished(before: Milliseconds): Promise<void> {
-    return guarded(async () => {
-      const names = await this.#namesIn(unfinished);
-      await attemptAll(
-        names.filter((name) => Number.parseInt(name) < before),
-        (name) => rm(join(this.directory, unfinished, name), { recursive: true, force: true }),
-      );
-    });
-  }
-
-  #namesIn(...folder: readonly string[]): Promise<readonly string[]> {
-    return guarded(() => orIfMissing(readdir(join(this.directory, ...folder)), []));
-  }
+  const namesIn = (...folder: readonly string[]): Promise<readonly string[]> =>
+    guarded(() => orIfMissing(readdir(join(directory, ...folder)), []));
 
   /** A new folder, on the same file system. Its name begins with the time. */
-  async #unfinished(): Promise<string> {
-    const place = join(this.directory, unfinished);
-    await makeFolder(this.directory);
+  const newFolder = async (): Promise<string> => {
+    const place = join(directory, unfinished);
+    await makeFolder(directory);
     await makeFolder(place);
-    return mkdtemp(join(place, `${this.clock.now()}-`));
-  }
+    return mkdtemp(join(place, `${clock.now()}-`));
+  };
 
-  #placeOf(digest: ArtworkDigest): string {
-    return join(this.directory, digest.slice(0, 2), digest.slice(2));
-  }
-}
+  return {
+    put: (digest, pictures) =>
+      guarded(async () => {
+        const place = placeOf(digest);
+        const folder = isWhole(place, pictures) ? null : await newFolder();
+        try {
+          if (folder !== null) {
+            for (const size of pictureSizes) await sync(join(folder, fileOf(size)), pictures[size]);
+            await sync(folder);
+          }
+          await makeFolder(dirname(place));
+          if (folder !== null && !isWhole(place, pictures)) {
+            if (timeOf(place) !== null) renameSync(place, `${folder}${damaged}`);
+            renameSync(folder, place);
+          }
+          const now = clock.now() / 1000;
+          utimesSync(place, now, now);
+          for (const above of [dirname(place), directory, dirname(directory)]) await sync(above);
+        } finally {
+          if (folder !== null)
+            for (const rest of ['', damaged]) await rm(`${folder}${rest}`, { recursive: true, force: true });
+        }
+      }),
 
-const unfinished = 'unfinished';
-/** Ends the name of a folder that another has replaced. */
-const damaged = '-damaged';
+    get: (digest, size) => guarded(() => orIfMissing(readFile(join(placeOf(digest), fileOf(size))), null)),
+
+    /** Makes no folder that is not there: on a full disk that would fail. */
+    remove: (digest, putBefore) =>
+      guarded(async () => {
+        const place = placeOf(digest);
+        const removed = join(directory, unfinished, `${clock.now()}-${digest}`);
+        if (timeOf(place) !== null) await makeFolder(dirname(removed));
+        if ((timeOf(place) ?? putBefore) >= putBefore) return;
+        renameSync(place, removed);
+        await sync(dirname(place));
+        await rm(removed, { recursive: true });
+      }),
+
+    async *list() {
+      for (const start of await namesIn())
+        for (const rest of /^[0-9a-f]{2}$/.test(start) ? await namesIn(start) : []) {
+          const digest = ArtworkDigest.safeParse(start + rest).data;
+          const putAt = digest === undefined ? null : timeOf(placeOf(digest));
+          if (digest !== undefined && putAt !== null) yield { digest, putAt };
+        }
+    },
+
+    removeUnfinished: async (before) => {
+      const old = (await namesIn(unfinished)).filter((name) => Number.parseInt(name) < before);
+      await guarded(() =>
+        attemptAll(old, (name) => rm(join(directory, unfinished, name), { recursive: true, force: true })),
+      );
+    },
+  };
+};

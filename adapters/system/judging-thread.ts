@@ -15,7 +15,7 @@ const zxcvbn = new ZxcvbnFactory({
   translations: english.translations,
 });
 
-/** Answers each question of a JudgingThread. */
+/** Answers each question of a `judgingThread`. */
 parentPort?.on('message', (question: unknown) => {
   const { password, known } = Question.parse(question);
   const { score, feedback } = zxcvbn.check(password, known);

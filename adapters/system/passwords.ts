@@ -67,79 +67,19 @@ interface Waiting extends PasswordClient {
 }
 
 /** Passwords hashed with scrypt, at most two at a time; the cost of each hash is kept with it. */
-export class ScryptPasswords implements Passwords {
-  #waiting: readonly Waiting[] = [];
-  readonly #running: string[] = [];
+export const scryptPasswords = (entropy: Entropy, usual: PasswordCost): Passwords => {
+  let waiting: readonly Waiting[] = [];
+  const running: string[] = [];
   /** The number of the last turn of each, unless its password was right. */
-  readonly #turns = new LazyLru<string, number>(maxRemembered);
-  #turn = 0;
+  const turns = new LazyLru<string, number>(maxRemembered);
+  let turn = 0;
 
-  constructor(
-    private readonly entropy: Entropy,
-    private readonly cost: PasswordCost,
-  ) {}
+  const salted = (): Salted => ({ cost: usual, salt: entropy.bytes(saltLength) });
 
-  hash(password: string, like: readonly string[], client: PasswordClient): Promise<string> {
-    const shared = like.map(parse).find(({ cost }) => !isWeaker(cost, this.cost));
-    return this.#inTurn(client, () => derive(password, shared ?? this.#salted()));
-  }
-
-  async check(
-    password: string,
-    hashes: readonly string[],
-    client: PasswordClient,
-  ): Promise<{ readonly hash: string; readonly isOutdated: boolean } | null> {
-    const known = hashes.length === 0 ? [this.#salted()] : hashes.map(parse);
-    const salts = new Map(known.map((salted) => [prefixOf(salted), salted]));
-    const derived = await this.#inTurn(client, async () => {
-      const keys: string[] = [];
-      for (const salted of salts.values()) keys.push(await derive(password, salted));
-      return keys;
-    });
-    const hash = hashes.find((stored) => derived.some((key) => isSame(key, stored)));
-    if (hash === undefined) return null;
-    this.#turns.delete(client.from);
-    return { hash, isOutdated: isWeaker(parse(hash).cost, this.cost) };
-  }
-
-  #salted(): Salted {
-    return { cost: this.cost, salt: this.entropy.bytes(saltLength) };
-  }
-
-  async #inTurn<T>(client: PasswordClient, work: () => Promise<T>): Promise<T> {
-    const { from } = client;
-    const taken = [...this.#running, ...this.#waiting.map((each) => each.from)];
-    if (taken.filter((each) => each === from).length >= maxPlacesOfOne) throw tooMany();
-    if (this.#running.length < atOnce) this.#begin(from);
-    else await this.#wait(client);
-    try {
-      return await work();
-    } finally {
-      this.#running.splice(this.#running.indexOf(from), 1);
-      const [next] = this.#inOrder();
-      if (next !== undefined) {
-        this.#waiting = this.#waiting.filter((each) => each !== next);
-        this.#begin(next.from);
-        next.begin();
-      }
-    }
-  }
-
-  #begin(from: string): void {
-    this.#running.push(from);
-    this.#turns.set(from, (this.#turn += 1));
-  }
-
-  /** Where too many wait, the one whose turn would come last waits no longer. */
-  #wait(client: PasswordClient): Promise<void> {
-    return new Promise((begin, refuse) => {
-      this.#waiting = [...this.#waiting, { ...client, begin, refuse }];
-      if (this.#waiting.length <= maxWaiting) return;
-      const last = this.#inOrder().at(-1);
-      this.#waiting = this.#waiting.filter((each) => each !== last);
-      last?.refuse(tooMany());
-    });
-  }
+  const begin = (from: string): void => {
+    running.push(from);
+    turns.set(from, (turn += 1));
+  };
 
   /**
    * Known browsers come first: few at once, and few a minute. Then comes the client whose network had a turn
@@ -147,17 +87,71 @@ export class ScryptPasswords implements Passwords {
    * first try of each comes before any second one. Among equals the newest comes first: under a flood, the
    * oldest have been given up.
    */
-  #inOrder(): readonly Waiting[] {
+  const inOrder = (): readonly Waiting[] => {
     const tries = new Map<string, number>();
-    const ranked = this.#waiting.map((waiting) => {
-      const { from, isKnown = false } = waiting;
+    const ranked = waiting.map((each) => {
+      const { from, isKnown = false } = each;
       const before = tries.get(from) ?? 0;
       tries.set(from, before + 1);
-      return { waiting, rank: isKnown ? 0 : 1, turn: this.#turns.peek(from) ?? 0, before };
+      return { each, rank: isKnown ? 0 : 1, turn: turns.peek(from) ?? 0, before };
     });
     return ranked
       .toReversed()
       .sort((one, other) => one.rank - other.rank || one.turn - other.turn || one.before - other.before)
-      .map(({ waiting }) => waiting);
-  }
-}
+      .map(({ each }) => each);
+  };
+
+  const remove = (gone: Waiting): void => {
+    waiting = waiting.filter((each) => each !== gone);
+  };
+
+  /** Where too many wait, the one whose turn would come last waits no longer. */
+  const wait = (client: PasswordClient): Promise<void> =>
+    new Promise((resolve, refuse) => {
+      waiting = [...waiting, { ...client, begin: resolve, refuse }];
+      const last = waiting.length > maxWaiting ? inOrder().at(-1) : undefined;
+      if (last === undefined) return;
+      remove(last);
+      last.refuse(tooMany());
+    });
+
+  const inTurn = async <T>(client: PasswordClient, work: () => Promise<T>): Promise<T> => {
+    const { from } = client;
+    const taken = [...running, ...waiting.map((each) => each.from)];
+    if (taken.filter((each) => each === from).length >= maxPlacesOfOne) throw tooMany();
+    if (running.length < atOnce) begin(from);
+    else await wait(client);
+    try {
+      return await work();
+    } finally {
+      running.splice(running.indexOf(from), 1);
+      const [next] = inOrder();
+      if (next !== undefined) {
+        remove(next);
+        begin(next.from);
+        next.begin();
+      }
+    }
+  };
+
+  return {
+    hash: (password, like, client) => {
+      const shared = like.map(parse).find(({ cost }) => !isWeaker(cost, usual));
+      return inTurn(client, () => derive(password, shared ?? salted()));
+    },
+
+    check: async (password, hashes, client) => {
+      const known = hashes.length === 0 ? [salted()] : hashes.map(parse);
+      const salts = new Map(known.map((each) => [prefixOf(each), each]));
+      const derived = await inTurn(client, async () => {
+        const keys: string[] = [];
+        for (const each of salts.values()) keys.push(await derive(password, each));
+        return keys;
+      });
+      const hash = hashes.find((stored) => derived.some((key) => isSame(key, stored)));
+      if (hash === undefined) return null;
+      turns.delete(client.from);
+      return { hash, isOutdated: isWeaker(parse(hash).cost, usual) };
+    },
+  };
+};

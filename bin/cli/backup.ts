@@ -29,7 +29,7 @@ import { codeOf, messageOf } from '../../domain/errors.js';
 import { idOf } from '../../domain/ids.js';
 import { parseCheckpointText, parseSigner, vkeyOf } from '../../domain/signed-note.js';
 import type { RehearsalMark } from '../../application/writing/rehearsal.js';
-import { openServers } from '../offline/offline-log.js';
+import { closing, openServers, type OpenedServers } from '../offline/offline-log.js';
 import { markDirectory, markOfDirectory } from '../settings/rehearsal-mark.js';
 import { secretFiles } from '../settings/secret-files.js';
 import { readSettings, type Environment, type Servers, type Settings } from '../settings/settings.js';
@@ -132,19 +132,21 @@ const placedIn = (from: string, places: Readonly<Record<string, string>>): reado
     .map(([name, place]) => ({ name, place, copy: join(from, name) }))
     .filter(({ copy }) => existsSync(copy));
 
-/** Whether another file is there. A later head may be: the start compares it with the log. */
-const differs = async ({ name, copy, place }: Placed): Promise<boolean> =>
-  name !== headName && existsSync(place) && (await digestOf(place)) !== (await digestOf(copy));
+/** The files that have another one in their place. A later head may be: the start compares it. */
+const differing = async (files: readonly Placed[]): Promise<readonly Placed[]> => {
+  const there = files.filter(({ name, place }) => name !== headName && existsSync(place));
+  const differs = there.map(async ({ copy, place }) => (await digestOf(place)) !== (await digestOf(copy)));
+  const found = await Promise.all(differs);
+  return there.filter((_, at) => found[at]);
+};
 
 /** Throws ServiceRefused if a file that is there can't do what the backup's could. */
-const assertUsable = async (files: readonly Placed[]): Promise<void> => {
-  for (const file of files) {
-    const { name, copy, place } = file;
-    if (name === 'operator.token' || !(await differs(file))) continue;
+const assertUsable = (others: readonly Placed[]): void => {
+  for (const { name, copy, place } of others) {
     if (name === keysName)
       throw refused(`${place} is another file than the one in the backup. Move it aside.`);
     const lines = linesOf(place);
-    if (!linesOf(copy).every((line) => holdsLine(lines, line)))
+    if (name !== 'operator.token' && !linesOf(copy).every((line) => holdsLine(lines, line)))
       throw refused(
         `${place} lacks lines of the one in the backup. Keep the newer one; it must still hold the older lines.`,
       );
@@ -152,17 +154,15 @@ const assertUsable = async (files: readonly Placed[]): Promise<void> => {
 };
 
 /** Copies the files of a backup to their places, except for existing ones. Returns what to know of them. */
-const putBack = async (files: readonly Placed[]): Promise<readonly string[]> => {
-  const notes: string[] = [];
-  for (const file of files)
-    if (await differs(file)) notes.push(`${file.place} is not the backup's, and was kept.`);
-  for (const { name, copy, place } of files) {
-    if (existsSync(place)) continue;
-    copyFile(copy, place);
-    if (name === headName)
-      notes.push(`${place} is the backup's. If you have a newer one, put that in its place.`);
-  }
-  return notes;
+const putBack = (files: readonly Placed[], others: readonly Placed[]): readonly string[] => {
+  const missing = files.filter(({ place }) => !existsSync(place));
+  for (const { copy, place } of missing) copyFile(copy, place);
+  return [
+    ...others.map(({ place }) => `${place} is not the backup's, and was kept.`),
+    ...missing.flatMap(({ name, place }) =>
+      name === headName ? [`${place} is the backup's. If you have a newer one, put that in its place.`] : [],
+    ),
+  ];
 };
 
 const alreadyExists = (to: string): ServiceRefused =>
@@ -223,16 +223,12 @@ const finished = async (
 const withServers = async <T>(
   servers: Servers,
   settings: Settings,
-  work: (opened: Awaited<ReturnType<typeof openServers>>) => Promise<T>,
-): Promise<T> => {
-  const opened = await openServers(servers, settings);
-  try {
+  work: (opened: OpenedServers) => Promise<T>,
+): Promise<T> =>
+  closing(await openServers(servers, settings), async (opened) => {
     await opened.database.ping();
-    return await work(opened);
-  } finally {
-    await opened.close();
-  }
-};
+    return work(opened);
+  });
 
 /** Copies the records in MongoDB that can't be rebuilt; for a name that ends in `.keys` the keys alone. */
 const backUpServers = (to: string, servers: Servers, settings: Settings): Promise<BackedUp> =>
@@ -276,7 +272,8 @@ const restoreServers = (from: string, servers: Servers, settings: Settings): Pro
     await setMark(database, { why: unfinishedRestore, state: 'unfinished' });
     const changed = await passwordsChanged(log, end);
     await loadRecords(database, from, files, { changed, head });
-    const notes = await putBack(placedIn(from, kept(settings)));
+    const placed = placedIn(from, kept(settings));
+    const notes = putBack(placed, await differing(placed));
     await setMark(database, { why: restoredFrom(from) });
     return { path: 'MONGODB_URL', files, position, hash, notes };
   });
@@ -303,7 +300,7 @@ const backUpFiles = async (to: string, settings: Settings): Promise<BackedUp> =>
   if (`${resolve(to)}${sep}`.startsWith(`${resolve(dataDir)}${sep}`))
     throw refused(`${to} is in DATA_DIR ${dataDir}, and would be lost with it. Name a place elsewhere.`);
   if (!isFile(to)) return filled(to, () => backUpFolder(to, settings));
-  return { path: to, files: [basename(to)], ...copied(() => copyEvents(source, to)) };
+  return { path: to, files: [basename(to)], ...copyLog(source, to) };
 };
 
 const backUpFolder = async (to: string, settings: Settings): Promise<BackedUp> => {
@@ -311,7 +308,7 @@ const backUpFolder = async (to: string, settings: Settings): Promise<BackedUp> =
   const names = [logName];
   // Before the events, so that everything signed is in the log.
   const head = existsSync(logHeadFile) ? readFileSync(logHeadFile) : null;
-  const log = copied(() => copyEvents(join(dataDir, logName), join(to, logName)));
+  const log = copyLog(join(dataDir, logName), join(to, logName));
   if (head !== null) {
     writeWhole(join(to, headName), (path) => writeFileSync(path, head, { mode: 0o600 }));
     names.push(headName);
@@ -338,10 +335,10 @@ export const backUp = async (to: string, environment: Environment): Promise<Back
   return servers === null ? backUpFiles(to, settings) : backUpServers(to, servers, settings);
 };
 
-/** Turns an error of a copy into words for the person at the terminal. */
-const copied = (copy: () => CopiedLog): CopiedLog => {
+/** Turns an error of the copy into words for the person at the terminal. */
+const copyLog = (from: string, to: string): CopiedLog => {
   try {
-    return copy();
+    return copyEvents(from, to);
   } catch (error) {
     throw refused(`The copy is not usable, and was removed: ${messageOf(error)}`);
   }
@@ -387,7 +384,8 @@ const restoreFiles = async (from: string, settings: Settings): Promise<Restored>
   if (isAgain) lockDirectory(dataDir).release();
   const places = { ...secretFiles(settings), [keysName]: keysPath(dataDir), [headName]: logHeadFile };
   const placed = placedIn(from, places);
-  await assertUsable(placed);
+  const others = await differing(placed);
+  assertUsable(others);
   makeDirectory(dataDir);
   const original = isFile(from) ? undefined : manifestIn(from).original;
   markDirectory(dataDir, { why: unfinishedRestore, state: 'unfinished', original });
@@ -400,7 +398,7 @@ const restoreFiles = async (from: string, settings: Settings): Promise<Restored>
     rmSync(target, { force: true });
     throw refused(`${log} can't be restored: ${messageOf(error)}`);
   }
-  const notes = await putBack(placed);
+  const notes = putBack(placed, others);
   copyPictures(from, dataDir, files.filter(isPicture));
   markDirectory(dataDir, { why: restoredFrom(from), original });
   return { path: dataDir, files, ...whole, notes };

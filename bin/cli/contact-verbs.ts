@@ -13,9 +13,8 @@ import { SystemClock } from '../../adapters/system/clock.js';
 import { readContact } from '../../adapters/http/api/contact-fields.js';
 import { capture, codeOf, messageOf, refusalLine } from '../../domain/errors.js';
 import { ServiceRefused, Unreachable, WrongUsage, type OperatorClient } from './client.js';
-import { untilInterrupted } from './long-verbs.js';
 import { readable } from './print.js';
-import { progressOn } from './progress.js';
+import { progressOn, untilInterrupted } from './progress.js';
 import { longVerb, option, org, orgPath, type VerbContext } from './verb.js';
 
 /**

@@ -3,7 +3,7 @@ import { messageOf } from '../../domain/errors.js';
 import { deliveryHeaders, type SigningSecret } from '../../domain/webhook-signing.js';
 import { ServiceRefused, Unreachable, WrongUsage, type OperatorCall, type OperatorClient } from './client.js';
 import { hearTriggers, listenSecret, type Outcome } from './listeners.js';
-import { untilInterrupted } from './long-verbs.js';
+import { untilInterrupted } from './progress.js';
 import { eventType, keyOption, ownerOf } from './trigger.js';
 import { longVerb, option, orgPath, type VerbContext } from './verb.js';
 

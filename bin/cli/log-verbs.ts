@@ -3,11 +3,12 @@ import { headOf, proveGrowth } from '../../application/log/watch-checkpoints.js'
 import { MalformedKey, parseVkey, type NoteKey } from '../../domain/signed-note.js';
 import { readPublic, WrongUsage, ServiceRefused } from './client.js';
 import { readGiven, witnessOptions } from './export-verbs.js';
-import { longVerb, option, required } from './verb.js';
+import { anyOrg, longVerb, option, required } from './verb.js';
+import { readable } from './print.js';
 import { acceptRestoreOf, copyLogTo, rebuildLog } from '../offline/offline-log.js';
 import { moveService } from '../offline/move.js';
 import { readSettings, type Settings } from '../settings/settings.js';
-import { count, eventsOn } from './progress.js';
+import { count, eventsOn, untilInterrupted } from './progress.js';
 
 const showCheckpoint = longVerb(
   'log checkpoint',
@@ -39,13 +40,13 @@ const rebuild = longVerb(
   'Make the tree over all events again, and compare it with every checkpoint that was signed; when embedded, stop the service first',
   [],
   async (running) => {
-    const { environment, show } = running;
-    const began = process.hrtime.bigint();
+    const { environment, show, monotonic } = running;
+    const began = monotonic();
     const events = await rebuildLog(readSettings(environment), eventsOn(running));
-    const seconds = Number(process.hrtime.bigint() - began) / 1e9;
+    const seconds = ((monotonic() - began) / 1_000).toFixed(1);
     show(
       { events },
-      `The tree over ${count(events)} events was made again in ${seconds.toFixed(1)} s. Every checkpoint that was signed agrees with it.`,
+      `The tree over ${count(events)} events was made again in ${seconds} s. Every checkpoint that was signed agrees with it.`,
     );
   },
 );
@@ -147,4 +148,28 @@ const logWatch = longVerb(
   },
 );
 
-export const logVerbs = [showCheckpoint, prove, rebuild, copy, accept, logWatch];
+const watched = [
+  option('from', 'only events after this position'),
+  option('category', 'only streams of this category, such as card or credits'),
+  option('stream', 'only this stream, such as card-HC-7K3M9QX'),
+  anyOrg,
+  option('types', 'only events of these types, separated by commas'),
+  option('until', 'ends after this position, or, with head, after the newest event'),
+  option('personal', 'withhold leaves out what events say about a person'),
+];
+
+const watchEvents = longVerb(
+  'events watch',
+  'Show the events of the log, then new ones as they happen, until Ctrl-C or the end that you name',
+  watched,
+  async ({ input, client, json, print }) => {
+    const { org: organization, ...given } = Object.fromEntries(
+      watched.map(({ name }) => [name, input.text(name)]),
+    );
+    const query = { ...given, organization };
+    for await (const event of client.stream({ method: 'GET', path: '/events', query }, untilInterrupted()))
+      print(json ? event : `${readable(event)}\n`);
+  },
+);
+
+export const logVerbs = [watchEvents, showCheckpoint, prove, rebuild, copy, accept, logWatch];

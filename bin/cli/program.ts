@@ -17,7 +17,6 @@ import { importVerb } from './contact-verbs.js';
 import { exportVerbs } from './export-verbs.js';
 import { listenVerb } from './listen.js';
 import { logVerbs } from './log-verbs.js';
-import { watchEvents } from './long-verbs.js';
 import { personalVerbs } from './personal-verbs.js';
 import { count } from './progress.js';
 import type { Environment } from '../settings/settings.js';
@@ -202,7 +201,6 @@ const commands = [
 
 export const allVerbs: readonly Verb[] = [
   ...verbs,
-  watchEvents,
   ...logVerbs,
   importVerb,
   listenVerb,

@@ -1,3 +1,4 @@
+import { SystemClock } from '../../adapters/system/clock.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { VerbContext } from './verb.js';
 
@@ -22,4 +23,20 @@ export const count = (number: number): string => number.toLocaleString('en-US');
 export const eventsOn = (output: Output): ((done: number) => void) => {
   const report = progressOn(output);
   return (done) => report(() => `${count(done)} events`);
+};
+
+/** `npm run` forwards a Ctrl-C that the terminal has sent here already. Only a later one means impatience. */
+const sameCtrlCWithin = 1_000;
+
+/** A signal that aborts on Ctrl-C. A second Ctrl-C ends the process. */
+export const untilInterrupted = (): AbortSignal => {
+  const controller = new AbortController();
+  const clock = new SystemClock();
+  let first: number | null = null;
+  process.on('SIGINT', () => {
+    first ??= clock.monotonic();
+    if (clock.monotonic() - first > sameCtrlCWithin) process.exit(130);
+    controller.abort();
+  });
+  return controller.signal;
 };

@@ -38,13 +38,8 @@ export interface VerbContext {
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-interface Particulars {
-  /** The irreversible effect, as a question to a person at a terminal; absent if it can be undone. */
-  readonly question?: string;
-}
-
 /** `noun verb [argument] --option value`; the noun of a command is empty. */
-export interface Verb extends Particulars {
+export interface Verb {
   readonly noun: string;
   readonly verb: string;
   /** The name of the argument after the verb. */
@@ -52,6 +47,8 @@ export interface Verb extends Particulars {
   readonly description: string;
   readonly options: readonly Option[];
   readonly run: (context: VerbContext) => Promise<void>;
+  /** The irreversible effect, as a question to a person at a terminal; absent if it can be undone. */
+  readonly question?: string;
 }
 
 /**
@@ -63,7 +60,7 @@ export const longVerb = (
   description: string,
   options: readonly Option[],
   run: Verb['run'],
-  particulars: Particulars = {},
+  particulars: Pick<Verb, 'question'> = {},
 ): Verb => {
   const [, noun = '', name = '', argument] = /^(?:(\S+) )?([\w-]+)(?: <(\w+)>)?$/.exec(words) ?? [];
   return { noun, verb: name, argument, description, options, run, ...particulars };
@@ -97,7 +94,7 @@ export const verb = (
   description: string,
   call: string,
   wanted: readonly Option[] = [],
-  { body, ...particulars }: Particulars & { readonly body?: (input: CommandInput) => object } = {},
+  { body, ...particulars }: Pick<Verb, 'question'> & { readonly body?: (input: CommandInput) => object } = {},
 ): Verb & { readonly call: (input: CommandInput) => OperatorCall } => {
   const [method = '', place = '', ...inQuery] = call.split(/[ ?]/);
   const path = place.startsWith('/') ? place : `/organizations/{org}/${place}`;

@@ -1,16 +1,19 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { FileArtwork } from '../../adapters/artwork/files.js';
+import { fileArtwork } from '../../adapters/artwork/files.js';
 import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js';
-import { sqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
 import { sqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
 import { openEventsFile, type EventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { sqliteHookCalls } from '../../adapters/sqlite/records/hook-calls.js';
-import { sqliteKeyUses } from '../../adapters/sqlite/records/key-uses.js';
 import { keysPath, openPersonalKeys, unusableKeys } from '../../adapters/sqlite/keys/personal-keys.js';
-import { sqliteImportRecords, sqliteSignInRecords } from '../../adapters/sqlite/records/records.js';
-import { sqliteRequests } from '../../adapters/sqlite/records/requests.js';
+import {
+  sqliteCheckpoints,
+  sqliteImportRecords,
+  sqliteKeyUses,
+  sqliteRequests,
+  sqliteSignInRecords,
+} from '../../adapters/sqlite/records/records.js';
 import { emptyInterval, watchFiles } from '../../adapters/sqlite/database.js';
 import { openReadFile } from '../../adapters/sqlite/read/read-file.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
@@ -133,13 +136,10 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
   const { path } = events.shared;
   const lostFile = watchFiles(path, `${path}-wal`, keysPath(dataDir));
   const measure = measureLag(events.eventStore, clock);
-  const requests = new BufferedRequests(
-    sqliteRequests(events.writer, events.database),
-    personalKeys,
-    clock,
-    (error) => log.error({ err: error }, 'requests are not logged yet'),
+  const requests = new BufferedRequests(sqliteRequests(events), personalKeys, clock, (error) =>
+    log.error({ err: error }, 'requests are not logged yet'),
   );
-  const keyUses = new BufferedKeyUses(sqliteKeyUses(events.writer, events.database), clock);
+  const keyUses = new BufferedKeyUses(sqliteKeyUses(events), clock);
   const store = openedEvents(events.eventStore, { ...personalKeys, unopened: unreadable.note }, clock);
   return {
     store: storeOfService(store, rehearsal),
@@ -154,13 +154,13 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     idempotency: events.idempotencyStore,
     readModels: projected.readModels,
     readYourWrites: projected.readYourWrites,
-    checkpoints: sqliteCheckpoints(events.writer, events.database),
+    checkpoints: sqliteCheckpoints(events),
     keyUses,
     requests,
     hookCalls: sqliteHookCalls(events),
     signInRecords: sqliteSignInRecords({ ...events, clock }),
     importRecords: sqliteImportRecords({ ...events, clock }),
-    artwork: new FileArtwork(join(dataDir, 'artwork'), clock),
+    artwork: fileArtwork(join(dataDir, 'artwork'), clock),
     deliveries: sqliteDeliveries(events),
     deliveryQueue: new InProcessDeliveryQueue(),
     rateLimiter: new LocalRateLimiter(),

@@ -134,16 +134,13 @@ export const openMongoStores = (options: EngineOptions, url: string, raw: EventS
   );
   const watchingHead = watchHead(board, raw, clock, stopped.signal);
   const watchingClock = watchClock({ database, clock, onSkew: clockLog(log), onError }, stopped.signal);
-  const watchingKeys = untilAborted({ clock, signal: stopped.signal, pause: keysPollInterval, onError }, () =>
-    personalKeys.check(),
-  );
-  const watchingMark = untilAborted(
-    { clock, signal: stopped.signal, pause: markPollInterval, onError },
-    async () => {
-      if (why !== null || (await lookForMark()) === null) return;
-      fail(new FinalError(`This is not the service any more: ${why}.`));
-    },
-  );
+  const watch = (pause: Milliseconds, work: () => Promise<void>): Promise<void> =>
+    untilAborted({ clock, signal: stopped.signal, pause, onError }, work);
+  const watchingKeys = watch(keysPollInterval, () => personalKeys.check());
+  const watchingMark = watch(markPollInterval, async () => {
+    if (why !== null || (await lookForMark()) === null) return;
+    fail(new FinalError(`This is not the service any more: ${why}.`));
+  });
   const keyUses = new BufferedKeyUses(mongoKeyUses(database), clock);
   const requests = new BufferedRequests(mongoRequests(database), personalKeys, clock, onError);
   const owner = `${by} ${entropy.uuid()}`;

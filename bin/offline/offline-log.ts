@@ -51,6 +51,18 @@ export const openServers = async (
 };
 export type OpenedServers = Omit<Awaited<ReturnType<typeof openServers>>, 'close'>;
 
+/** Does the work, and closes what it needs. */
+export const closing = async <Opened extends { readonly close: () => unknown }, Result>(
+  opened: Opened,
+  work: (opened: Opened) => Promise<Result>,
+): Promise<Result> => {
+  try {
+    return await work(opened);
+  } finally {
+    await opened.close();
+  }
+};
+
 /** For what a command can't go on with. */
 const throwIt = (error: unknown): never => {
   throw error;
@@ -128,8 +140,7 @@ export const acceptRestoreOf = async (
 ): Promise<GivenUp> => {
   const keys = logKeys(settings, entropy, false);
   const sign = signingWith(keys);
-  const { log, tiles, store, mark, close } = await openLog(settings, { opensDamaged: true });
-  try {
+  return closing(await openLog(settings, { opensDamaged: true }), async ({ log, tiles, store, mark }) => {
     await assertUnmarked(mark);
     const elsewhere = elsewhereOf(settings, keys);
     const { heads, knownElsewhere } = await keptElsewhere(elsewhere, { tiles, clock, report: throwIt });
@@ -140,10 +151,8 @@ export const acceptRestoreOf = async (
     const macs = macsOfLog(settings, entropy);
     const deps = { store, log, tiles, macs, heads, knownElsewhere, sign, clock, entropy };
     const streams = streamsOver(store, settings);
-    return await acceptRestore({ ...deps, streams }, byOperator, choice, onProgress);
-  } finally {
-    await close();
-  }
+    return acceptRestore({ ...deps, streams }, byOperator, choice, onProgress);
+  });
 };
 
 /**
@@ -184,14 +193,11 @@ export const rebuildLog = async (
   settings: Settings,
   onProgress: (events: number) => void,
 ): Promise<number> => {
-  const { log, tiles, name, close } = await openLog(settings, { opensDamaged: true });
-  try {
+  return closing(await openLog(settings, { opensDamaged: true }), async ({ log, tiles, name }) => {
     const keys = logKeys(settings, entropy, false);
     const report = (): void => undefined;
     const elsewhere = await keptElsewhere(elsewhereOf(settings, keys), { tiles, clock, report });
     const macs = macsOfLog(settings, entropy);
-    return await rebuildTree({ clock, macs, log, tiles, restoreHint: name, ...elsewhere }, onProgress);
-  } finally {
-    await close();
-  }
+    return rebuildTree({ clock, macs, log, tiles, restoreHint: name, ...elsewhere }, onProgress);
+  });
 };

@@ -6,7 +6,7 @@ import { giveUpKeys } from '../../application/personal/give-up.js';
 import { rotateKeys, type Rotated } from '../../application/personal/key-ring.js';
 import type { UnreadableEvents } from '../../application/personal/own-keys.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
-import { assertUnmarked, byOperator, streamsOver } from './offline-log.js';
+import { assertUnmarked, byOperator, closing, streamsOver } from './offline-log.js';
 import { openPlace } from './places.js';
 import { masterKeys } from '../settings/secret-files.js';
 import type { Settings } from '../settings/settings.js';
@@ -42,27 +42,19 @@ export const rotateKeysOf = async (
   onProgress: (blocks: number) => void,
 ): Promise<Rotated & { readonly newest: string }> => {
   const masters = mastersOf(settings);
-  const { store, close } = await openKeys(settings);
-  try {
+  return closing(await openKeys(settings), async ({ store }) => {
     return { newest: masters[0].id, ...(await rotateKeys({ store, masters, entropy }, onProgress)) };
-  } finally {
-    await close();
-  }
+  });
 };
 
 /**
  * Gives up the keys of personal data that are missing. Throws DataDirectoryInUse while the embedded service
  * runs, and the errors of `giveUpKeys`.
  */
-export const giveUpKeysOf = async (settings: Settings, by: string): Promise<UnreadableEvents> => {
-  const { store, personalKeyStore: keys, mark, close } = await openPlace(settings, false);
-  try {
+export const giveUpKeysOf = async (settings: Settings, by: string): Promise<UnreadableEvents> =>
+  closing(await openPlace(settings, false), async ({ store, personalKeyStore: keys, mark }) => {
     const masters = mastersOf(settings);
     await assertUnmarked(mark);
     const streams = streamsOver(store, settings);
-    const deps = { store, streams, keys, masters, clock, entropy };
-    return await giveUpKeys(deps, byOperator, by);
-  } finally {
-    await close();
-  }
-};
+    return giveUpKeys({ store, streams, keys, masters, clock, entropy }, byOperator, by);
+  });

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { FileArtwork } from '../../adapters/artwork/files.js';
+import { fileArtwork } from '../../adapters/artwork/files.js';
 import type { Database } from '../../adapters/sqlite/database.js';
 import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
 import { replaceRows, tableRows } from '../../adapters/sqlite/records/table-rows.js';
@@ -42,7 +42,7 @@ const inFiles = ({ dataDir, webhooks }: Settings, log: OpenedLog, database: Data
   return {
     ...log,
     personalKeyStore: keys,
-    artwork: new FileArtwork(join(dataDir, 'artwork'), clock),
+    artwork: fileArtwork(join(dataDir, 'artwork'), clock),
     setMark: async (mark) => markDirectory(dataDir, mark),
     hasRecords: async () => false,
     clear: async () => undefined,

@@ -30,12 +30,10 @@ export interface LogKeys {
 const seedBytes = 32;
 const privateHead = 'PRIVATE+KEY+';
 
-const parsed = <Key>(path: string, number: number, parse: () => Key): Key => {
-  try {
-    return parse();
-  } catch (error) {
-    throw new UnusableSecretFile(`LOG_KEY_FILE ${path}, line ${number}: ${messageOf(error)}`);
-  }
+/** The key on a line: one that signs, or the vkey of one that no longer does; none on an empty line. */
+const keysOn = (line: string): readonly (NoteSigner | string)[] => {
+  if (line === '') return [];
+  return [line.startsWith(privateHead) ? parseSigner(line) : vkeyOf(parseVkey(line))];
 };
 
 /** The origin of a log that is new: LOG_ORIGIN, or the host that clients know with `/log`. */
@@ -89,14 +87,15 @@ export const logKeys = (settings: Settings, entropy: Entropy, make: boolean): Lo
       `LOG_KEY_FILE ${path} is missing, but ${sign}. Restore it from its backup: another key would be that of another log. Where it is lost: docs/incidents.md, "log.key is lost".`,
     );
   const text = known ?? `${signerText(signerFrom(newOrigin(settings), 'note', entropy.bytes(seedBytes)))}\n`;
-  const lines = text.split('\n').map((line) => line.trim());
-  const numbered = lines.map((line, at) => ({ line, number: at + 1 })).filter(({ line }) => line !== '');
-  const signers = numbered
-    .filter(({ line }) => line.startsWith(privateHead))
-    .map(({ line, number }) => parsed(path, number, () => parseSigner(line)));
-  const retired = numbered
-    .filter(({ line }) => !line.startsWith(privateHead))
-    .map(({ line, number }) => vkeyOf(parsed(path, number, () => parseVkey(line))));
+  const all = text.split('\n').flatMap((line, at) => {
+    try {
+      return keysOn(line.trim());
+    } catch (error) {
+      throw new UnusableSecretFile(`LOG_KEY_FILE ${path}, line ${at + 1}: ${messageOf(error)}`);
+    }
+  });
+  const signers = all.filter((key) => typeof key !== 'string');
+  const retired = all.filter((key) => typeof key === 'string');
   const [newest] = signers;
   if (newest === undefined) throw new UnusableSecretFile(`LOG_KEY_FILE ${path} holds no signing key.`);
   const other = signers.find(({ name, kind }) => name !== newest.name || kind !== 'note');

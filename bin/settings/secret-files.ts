@@ -2,7 +2,6 @@ import {
   closeSync,
   existsSync,
   fstatSync,
-  fsyncSync,
   linkSync,
   lstatSync,
   openSync,
@@ -11,7 +10,7 @@ import {
   rmSync,
   statSync,
   unlinkSync,
-  writeSync,
+  writeFileSync,
   type Stats,
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -84,13 +83,7 @@ export const writeSecret = (path: string, content: string): void => {
   makeDirectory(dirname(path));
   const unnamed = `${path}.${process.pid}.unfinished`;
   rmSync(unnamed, { force: true });
-  const file = openSync(unnamed, 'wx', 0o600);
-  try {
-    writeSync(file, content);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
+  writeFileSync(unnamed, content, { flag: 'wx', mode: 0o600, flush: true });
   try {
     publish(unnamed, path);
   } catch (error) {

@@ -75,20 +75,20 @@ export const readSettings = (environment: Environment) => {
   const choice = <T extends string>(name: SettingName, fallback: T, of: readonly T[], wanted: string): T =>
     read(name, fallback, (text) => of.find((each) => each === text), wanted);
   const isSet = (name: SettingName): boolean => (environment[name]?.trim() ?? '') !== '';
+  const checked = <T>(
+    name: SettingName,
+    fallback: T,
+    isRight: (text: string) => boolean,
+    wanted: string,
+  ): T | string => read<T | string>(name, fallback, (value) => (isRight(value) ? value : undefined), wanted);
   const hostName = (name: SettingName, fallback: string): string =>
-    read(name, fallback, (value) => (isHost(value) ? value : undefined), 'an IP address or a host name');
-  const text = (name: SettingName, fallback: string): string =>
-    read(name, fallback, (value) => value, 'a text');
+    checked(name, fallback, isHost, 'an IP address or a host name');
+  const text = <T>(name: SettingName, fallback: T): T | string =>
+    checked(name, fallback, () => true, 'a text');
   const networksIn = (name: SettingName): readonly string[] =>
     read(name, [], networks, 'networks separated by commas, such as 127.0.0.0/8,10.0.0.0/8,::1/128');
   const whole = (name: SettingName, fallback: number, from: number, to: number): number =>
-    read(
-      name,
-      fallback,
-      (value) =>
-        /^\d+$/.test(value) && Number(value) >= from && Number(value) <= to ? Number(value) : undefined,
-      `a whole number from ${from} to ${to}`,
-    );
+    read(name, fallback, (value) => wholeIn(value, from, to), `a whole number from ${from} to ${to}`);
   const duration = (name: SettingName, fallback: Milliseconds): Milliseconds =>
     read(
       name,
@@ -97,10 +97,10 @@ export const readSettings = (environment: Environment) => {
       'a duration above zero such as 500ms, 60s, 5m, 2h or 1d',
     );
   const url = (name: SettingName, schemes: readonly string[]): string | null =>
-    read<string | null>(
+    checked(
       name,
       null,
-      (value) => (isUrl(value, schemes) ? value : undefined),
+      (value) => isUrl(value, schemes),
       `a URL such as ${schemes.map((scheme) => `${scheme}://host:port`).join(' or ')}`,
     );
 
@@ -153,10 +153,10 @@ export const readSettings = (environment: Environment) => {
     /** Null: everything is kept in files of the data directory. */
     servers,
     /** Before the name of every stream there. */
-    eventStorePrefix: read(
+    eventStorePrefix: checked(
       'EVENTSTORE_PREFIX',
       '',
-      (value) => (isPrefix(value) ? value : undefined),
+      isPrefix,
       'at most 100 letters, digits and . _ - that begin with a letter or digit, and not with the name of a kind of streams such as card-',
     ),
     secretKeyFile,
@@ -169,10 +169,10 @@ export const readSettings = (environment: Environment) => {
     /** The head of the log that was signed last. */
     logHeadFile: text('LOG_HEAD_FILE', join(dataDir, 'log.head')),
     /** Null: the log has the name that its key has, or gets one from the address that clients know. */
-    logOrigin: read<string | null>(
+    logOrigin: checked(
       'LOG_ORIGIN',
       null,
-      (value) => (isKeyName(value) && value.length <= 200 ? value : undefined),
+      (value) => isKeyName(value) && value.length <= 200,
       'a name of at most 200 characters without spaces and plus signs, such as cards.example.com/log',
     ),
     /** From the end of one reading of the whole log to the beginning of the next. */
@@ -181,9 +181,9 @@ export const readSettings = (environment: Environment) => {
     logPublic: read('LOG_PUBLIC', true, onOrOff, 'on or off'),
     logOnDamage: choice('LOG_ON_DAMAGE', 'exit', ['exit', 'report'], 'exit or report'),
     /** The witnesses of the log (c2sp.org/tlog-policy); null if there are none. */
-    logPolicyFile: isSet('LOG_POLICY_FILE') ? text('LOG_POLICY_FILE', '') : null,
+    logPolicyFile: text('LOG_POLICY_FILE', null),
     /** Where a checkpoint is written every hour; null for nowhere. */
-    logAnchorDir: isSet('LOG_ANCHOR_DIR') ? text('LOG_ANCHOR_DIR', '') : null,
+    logAnchorDir: text('LOG_ANCHOR_DIR', null),
     demo: demo !== 'off',
     console: read('CONSOLE', true, onOrOff, 'on or off'),
     rateLimitPerMinute: whole('RATE_LIMIT_PER_MINUTE', 120, 1, 1_000_000_000),
@@ -194,10 +194,10 @@ export const readSettings = (environment: Environment) => {
     /** The networks of proxies that are believed about whose requests they pass on. */
     trustedProxies: networksIn('TRUSTED_PROXIES'),
     planning: {
-      timeZone: read(
+      timeZone: checked(
         'TIME_ZONE',
         'America/New_York',
-        (value) => (isTimeZone(value) ? value : undefined),
+        isTimeZone,
         'the name of a time zone such as America/New_York',
       ),
       productionDays: whole('PRODUCTION_DAYS', 2, 0, 60),
@@ -302,23 +302,23 @@ const simulation = (value: string): Milliseconds | null | undefined => {
   return positive(parseDuration(value));
 };
 
-const list = (value: string): string[] => value.split(',').map((item) => item.trim());
+const wholeIn = (text: string, from: number, to: number): number | undefined =>
+  /^\d+$/.test(text) && Number(text) >= from && Number(text) <= to ? Number(text) : undefined;
 
-const durations = (value: string): readonly Milliseconds[] | undefined => {
-  const parsed = list(value).map((item) => positive(parseDuration(item)));
+/** A list of items separated by commas; undefined if one of them is wrong. */
+const listOf = <T>(value: string, parse: (item: string) => T | undefined): readonly T[] | undefined => {
+  const parsed = value.split(',').map((item) => parse(item.trim()));
   return parsed.every((item) => item !== undefined) ? parsed : undefined;
 };
 
-const ports = (value: string): readonly number[] | null | undefined => {
-  if (value === '*') return null;
-  const parsed = list(value).map((item) => (/^\d+$/.test(item) ? Number(item) : 0));
-  return parsed.every((port) => port >= 1 && port <= 65_535) ? parsed : undefined;
-};
+const durations = (value: string): readonly Milliseconds[] | undefined =>
+  listOf(value, (item) => positive(parseDuration(item)));
 
-const networks = (value: string): readonly string[] | undefined => {
-  const parsed = list(value);
-  return parsed.every((network) => ipaddr.isValidCIDR(network)) ? parsed : undefined;
-};
+const ports = (value: string): readonly number[] | null | undefined =>
+  value === '*' ? null : listOf(value, (item) => wholeIn(item, 1, 65_535));
+
+const networks = (value: string): readonly string[] | undefined =>
+  listOf(value, (item) => (ipaddr.isValidCIDR(item) ? item : undefined));
 
 const isHostAndPort = (text: string): boolean => {
   const [host, port = '1'] = /^(\[[\d:a-f.]+\]|[\w.%-]+)(?::(\d+))?$/i.exec(text)?.slice(1) ?? [];

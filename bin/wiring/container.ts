@@ -34,7 +34,7 @@ import { verifierRoutes } from '../../adapters/http/api/verifier.js';
 import { webhookRoutes } from '../../adapters/http/api/webhooks.js';
 import { Uploads } from '../../application/contacts/uploads.js';
 import { personalSeal } from '../../application/personal/personal.js';
-import { ScryptPasswords, usualCost } from '../../adapters/system/passwords.js';
+import { scryptPasswords, usualCost } from '../../adapters/system/passwords.js';
 import { devicesWith } from '../../application/access/devices.js';
 import { Sessions } from '../../application/access/sessions.js';
 import { proposer } from '../../application/cards/propose.js';
@@ -56,7 +56,7 @@ import { Streams } from '../../application/writing/streams.js';
 import { countTotals } from '../../application/organizations/totals.js';
 import { noTracing, tracedAppends } from '../../application/ports/tracing.js';
 import { UnfinishedWork } from '../../application/money/unfinished.js';
-import type { ProcessContext } from './process-context.js';
+import type { ProcessContext } from './engine.js';
 import { registerLogMetrics } from './log-part.js';
 import { registerProcessMetrics } from '../metrics/process-metrics.js';
 import { measureLag } from '../metrics/projection-lag.js';
@@ -68,9 +68,8 @@ import { registerCount } from '../metrics/measured.js';
 import { spotCheckReports } from '../metrics/spot-checks.js';
 import { allProjections } from '../../projections/all.js';
 import { plays } from './roles.js';
-import { senderOnDemand, sendsNothing } from './sender.js';
 import { version } from '../settings/version.js';
-import { politePace, urlRules } from './webhooks.js';
+import { politePace, senderOnDemand, sendsNothing, urlRules } from './webhooks.js';
 
 /** Every object of one process, in the order in which each needs the ones before it. */
 const buildGraph = (context: ProcessContext) => {
@@ -111,7 +110,7 @@ const buildGraph = (context: ProcessContext) => {
   const people = {
     ...administration,
     signInRecords,
-    passwords: new ScryptPasswords(entropy, passwordCost),
+    passwords: scryptPasswords(entropy, passwordCost),
     sessions: new Sessions({ signInRecords, clock, entropy }),
   };
   const floor = { ...changing, readModels, planning };

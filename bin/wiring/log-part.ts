@@ -2,8 +2,7 @@ import type { Registry } from 'prom-client';
 import type { Part } from '../../adapters/http/server/health.js';
 import type { WitnessStatus } from '../../application/log/witnesses.js';
 import type { LogTiles } from '../../application/ports/log-tiles.js';
-import type { Engine } from './engine.js';
-import type { ProcessContext } from './process-context.js';
+import type { Engine, ProcessContext } from './engine.js';
 import { measured, registerGauges } from '../metrics/measured.js';
 
 /**

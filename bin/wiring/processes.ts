@@ -16,7 +16,7 @@ import { runShredder } from '../../application/personal/shred.js';
 import { FinalError } from '../../domain/errors.js';
 import { untilAborted } from '../../application/timing/until-aborted.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import type { ProcessContext } from './process-context.js';
+import type { ProcessContext } from './engine.js';
 import { reporter } from './reporter.js';
 import { plays, type Role } from './roles.js';
 import { part } from './container.js';

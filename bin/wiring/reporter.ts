@@ -1,6 +1,6 @@
 import { ReadModelNotBuilt } from '../../application/ports/read-models.js';
 import { FinalError } from '../../domain/errors.js';
-import type { ProcessContext } from './process-context.js';
+import type { ProcessContext } from './engine.js';
 
 /**
  * Logs the failures of a process that is tried again, and ends this one if no other try can help. On empty

@@ -4,8 +4,8 @@ import type { Logger } from 'pino';
 import { pageUrl, paths, placeOf } from '../../adapters/http/web/paths.js';
 import { collectionFront } from '../../adapters/artwork/collection.js';
 import { PrintingThread } from '../../adapters/print/printing-thread.js';
-import { PictureProcess } from '../../adapters/artwork/picture-maker.js';
-import { JudgingThread } from '../../adapters/system/password-judge.js';
+import { pictureProcess } from '../../adapters/artwork/picture-maker.js';
+import { judgingThread } from '../../adapters/system/password-judge.js';
 import { stockCatalogue, type AdministrationDeps } from '../../application/organizations/administer.js';
 import { makeDemo } from '../../application/organizations/demo.js';
 import { root } from '../../application/access/sessions.js';
@@ -17,10 +17,9 @@ import { keysPath } from '../../adapters/sqlite/keys/personal-keys.js';
 import { FinalError, messageOf } from '../../domain/errors.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
 import { part, wire } from './container.js';
-import type { Start } from './engine.js';
 import { EngineCalls } from '../metrics/engine-calls.js';
 import { openEngine } from '../engines/open.js';
-import type { ProcessContext } from './process-context.js';
+import type { Start, ProcessContext } from './engine.js';
 import { processesOf, projectorOf } from './processes.js';
 import { knowsEventKeys, opensPersonal, plays, type Role } from './roles.js';
 import { holdsEvents, isNamedByNewcomer, logKeys } from '../settings/log-keys.js';
@@ -154,7 +153,7 @@ export const startService = async (options: ServiceOptions) => {
   setMaxListeners(0, stopping.signal);
   const projecting = new AbortController();
   let running: readonly Promise<unknown>[] = [];
-  const judge = new JudgingThread();
+  const judge = judgingThread();
   let projector: Promise<void> = Promise.resolve();
   /** The projector ends last: until then, writes that are still running may wait for it. */
   const end = async (http: Promise<unknown>): Promise<void> => {
@@ -183,7 +182,7 @@ export const startService = async (options: ServiceOptions) => {
       logKeys: keysOfLog,
       witnesses: () => witnesses,
       judge,
-      pictureMaker: new PictureProcess(),
+      pictureMaker: pictureProcess(),
       sheetPrinter: new PrintingThread(),
       listening: () => listening,
       baseUrl: () => baseUrl,

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { masterKeys } from '../../bin/settings/secret-files.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
-import { sqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
 import { sqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
 import { openEventsFile, type EventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { stockCatalogue, type AdministrationDeps } from '../../application/organizations/administer.js';
@@ -33,6 +32,7 @@ import { writeLogKey } from '../support/fixtures/log-key.js';
 import { anOrder, letter, nothingProjected } from '../support/fixtures/world.js';
 import { MemoryKeyUses } from '../support/memory/key-uses.js';
 import { eventMacs } from '../../domain/event-mac.js';
+import { sqliteCheckpoints } from '../../adapters/sqlite/records/records.js';
 
 /** How many steps are done of each quarter of the cards on the floor: it has all four statuses there are. */
 const stepsOnTheFloor = [0, 1, 2, 4];
@@ -113,7 +113,7 @@ export const seed = async (
     for (let done = 0; done < cards; done += wave)
       await seeder.wave(done, Math.min(wave, cards - done), stepsDone(produced, done / wave));
     const { position } = await store.head();
-    await sqliteCheckpoints(file.writer, file.database).save('relay', {
+    await sqliteCheckpoints(file).save('relay', {
       position,
       state: { rebuiltTo: '0' },
     });

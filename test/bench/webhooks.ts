@@ -12,7 +12,6 @@ import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
 import { mongoDeliveries } from '../../adapters/mongodb/deliveries/deliveries.js';
 import { RabbitDeliveryQueue } from '../../adapters/rabbitmq/delivery-queue.js';
 import { topologyOf } from '../../adapters/rabbitmq/topology.js';
-import { sqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
 import { sqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
 import { openEventsFile, type EventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { SystemClock } from '../../adapters/system/clock.js';
@@ -42,6 +41,7 @@ import { aCard } from './a-card.js';
 import { load, startService } from './processes.js';
 import { hostileManners, type ReceiverReport, type ReceiverStart } from './receiver-thread.js';
 import type { Figure } from './report.js';
+import { sqliteCheckpoints } from '../../adapters/sqlite/records/records.js';
 
 export interface Rig {
   readonly directory: string;
@@ -108,7 +108,7 @@ interface Kept {
 
 const keptInFiles = (file: EventsFile): Kept => ({
   deliveries: sqliteDeliveries(file),
-  checkpoints: sqliteCheckpoints(file.writer, file.database),
+  checkpoints: sqliteCheckpoints(file),
   queue: new InProcessDeliveryQueue(),
   close: () => Promise.resolve(),
 });

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FileArtwork } from '../../adapters/artwork/files.js';
+import { fileArtwork } from '../../adapters/artwork/files.js';
 import { verifyExport } from '../../adapters/log-verifier/verify.mjs';
 import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
 import { mongoArtwork } from '../../adapters/mongodb/records/artwork.js';
@@ -35,7 +35,7 @@ const inFiles = async (directory: string): Promise<Place> => {
   const artwork = join(directory, 'artwork');
   return {
     environment: {},
-    artwork: new FileArtwork(artwork, new SystemClock()),
+    artwork: fileArtwork(artwork, new SystemClock()),
     leftovers: () => leftoversInFiles(artwork),
     clear: () => Promise.resolve(),
   };

@@ -20,12 +20,15 @@ import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-
 import { sqliteLogTiles } from '../../adapters/sqlite/notary/log-tiles.js';
 import { sqliteProjectionStore } from '../../adapters/sqlite/read/projection-store.js';
 import { sqliteReadModels } from '../../adapters/sqlite/read/read-models.js';
-import { sqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
 import { sqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
 import { sqliteHookCalls } from '../../adapters/sqlite/records/hook-calls.js';
-import { sqliteKeyUses } from '../../adapters/sqlite/records/key-uses.js';
-import { sqliteImportRecords, sqliteSignInRecords } from '../../adapters/sqlite/records/records.js';
-import { sqliteRequests } from '../../adapters/sqlite/records/requests.js';
+import {
+  sqliteCheckpoints,
+  sqliteImportRecords,
+  sqliteKeyUses,
+  sqliteRequests,
+  sqliteSignInRecords,
+} from '../../adapters/sqlite/records/records.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
@@ -164,7 +167,7 @@ describe('random operations on SQLite', () => {
   agrees(
     requests,
     memory.requests,
-    inFile(({ writer, database }) => sqliteRequests(writer, database)),
+    inFile((file) => sqliteRequests(file)),
   );
   agrees(
     hookCalls,
@@ -179,12 +182,12 @@ describe('random operations on SQLite', () => {
   agrees(
     keyUses,
     memory.keyUses,
-    inFile(({ writer, database }) => sqliteKeyUses(writer, database)),
+    inFile((file) => sqliteKeyUses(file)),
   );
   agrees(
     checkpoints,
     memory.checkpoints,
-    inFile(({ writer, database }) => sqliteCheckpoints(writer, database)),
+    inFile((file) => sqliteCheckpoints(file)),
   );
   agrees(
     logTiles,

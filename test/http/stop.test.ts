@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { followLog } from '../../adapters/sqlite/log/following.js';
+import { followLog } from '../../adapters/sqlite/log/log-reader.js';
 import { nextTurn } from '../../application/timing/next-turn.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import type { LoggedEvent } from '../../domain/events.js';

@@ -13,7 +13,7 @@ import type { MasterKey, MasterKeys } from '../../../domain/webhook-signing.js';
 import { closeToOthers, inTransaction, rowsFrom, syncDirectory, type Database } from '../database.js';
 import { UnusableFile } from '../errors.js';
 import type { InsideGate } from '../gate.js';
-import { markFrom } from '../log/event-marks.js';
+import { markFrom } from '../log/event-rows.js';
 
 /** Readers and the writer wait for each other for moments only. */
 const busyTimeout = 10_000;

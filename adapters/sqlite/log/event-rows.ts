@@ -1,6 +1,8 @@
+import { z } from 'zod';
 import { DamagedLog } from '../../../application/log/damaged-log.js';
+import type { EventMark } from '../../../application/ports/event-store.js';
 import type { EventMetadata, LoggedEvent } from '../../../domain/events.js';
-import type { StreamName, Uuid } from '../../../domain/ids.js';
+import { Instant, Uuid, type StreamName } from '../../../domain/ids.js';
 
 /** One row of the log, in the order of `eventColumns`. */
 export type EventRow = readonly [
@@ -31,27 +33,27 @@ export const assertInPlace = (row: CheckedRow, expected: number): void => {
 };
 
 /** The event that a row holds. Throws a SyntaxError if its JSON is damaged. */
-export const eventOf = ([
-  position,
-  stream,
-  revision,
-  id,
-  type,
-  data,
-  personal,
-  metadata,
-]: EventRow): LoggedEvent => ({
-  id: id as Uuid,
-  stream: stream as StreamName,
-  revision,
-  position: BigInt(position),
-  type,
-  data: parseData(data, personal),
-  metadata: JSON.parse(metadata) as EventMetadata,
-});
+export const eventOf = (row: EventRow): LoggedEvent => {
+  const [position, stream, revision, id, type, data, personal, metadata] = row;
+  return {
+    id: id as Uuid,
+    stream: stream as StreamName,
+    revision,
+    position: BigInt(position),
+    type,
+    data: parseData(data, personal),
+    metadata: JSON.parse(metadata) as EventMetadata,
+  };
+};
 
 /** An event's data, from its stored texts. */
 export const parseData = (data: string, personal: string | null): object => {
   const parsed = JSON.parse(data) as object;
   return personal === null ? parsed : Object.assign(parsed, { personal: JSON.parse(personal) as unknown });
 };
+
+const Mark = z.object({ id: Uuid, hash: z.string(), at: Instant });
+
+/** The event of a checkpoint from its stored JSON; none if there is none. */
+export const markFrom = (stored: string | null | undefined): { readonly event?: EventMark } =>
+  stored === null || stored === undefined ? {} : { event: Mark.parse(JSON.parse(stored)) };

@@ -15,9 +15,9 @@ import type { Clock } from '../../../application/ports/system.js';
 import type { EventTexts, WriteInput, WriteResult } from '../writer/append.js';
 import { NotWritten } from '../errors.js';
 import { parseData } from './event-rows.js';
-import { followLog, settledOrAborted, type LogSource } from './following.js';
+import { followLog, settledOrAborted, type LogSource } from './log-reader.js';
 import type { LogQueries } from './log-queries.js';
-import type { RunningClaims } from '../records/running-claims.js';
+import type { RunningClaims } from '../records/idempotency-store.js';
 import type { SqliteWriter } from '../writer/writer.js';
 
 /** A few batches of a follower. Many more would make each garbage collection of a busy service dearer. */

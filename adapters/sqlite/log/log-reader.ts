@@ -1,11 +1,101 @@
 import { turnAlone } from '../../../application/timing/next-turn.js';
-import type { LogReader } from '../../../application/ports/event-store.js';
+import { EventStoreUnavailable, type LogReader } from '../../../application/ports/event-store.js';
 import type { Clock } from '../../../application/ports/system.js';
 import type { DamagedLog } from '../../../application/log/damaged-log.js';
+import type { LoggedEvent } from '../../../domain/events.js';
+import type { Milliseconds } from '../../../domain/ids.js';
 import { openForReading } from '../database.js';
 import { insideGate, type Gate } from '../gate.js';
-import { followLog, waitOnSharedHead } from './following.js';
 import { logQueries } from './log-queries.js';
+
+/**
+ * Resolves when an event after the position is committed, at once if there is one already, or when the signal
+ * aborts.
+ */
+type UntilCommittedAfter = (position: bigint, signal: AbortSignal) => Promise<void>;
+
+/** The source of a followed log: how to read it, and how to wait for more. */
+export interface LogSource {
+  readonly readLog: (after: bigint, limit: number) => readonly LoggedEvent[];
+  /** The position of the last event that was committed. */
+  readonly headPosition: () => bigint;
+  readonly untilCommittedAfter: UntilCommittedAfter;
+  readonly clock: Clock;
+}
+
+/** Reading them takes some milliseconds, and requests to the same thread wait that long. */
+const usualBatch = 100;
+const pauseAfterError: Milliseconds = 1_000;
+
+/**
+ * EventStore.follow over a source. Reads a batch only when the consumer asks for it. A log that lacks
+ * committed events, because its file was changed, is read again after a pause: the head promises them at
+ * once, and a loop that waited for the head alone would never give way.
+ */
+export async function* followLog(
+  { readLog, headPosition, untilCommittedAfter, clock }: LogSource,
+  after: bigint,
+  { signal, batch = usualBatch }: { readonly signal: AbortSignal; readonly batch?: number },
+): AsyncGenerator<readonly LoggedEvent[], void, undefined> {
+  let position = after;
+  while (!signal.aborted) {
+    const isPromised = headPosition() > position;
+    let events: readonly LoggedEvent[];
+    try {
+      events = readLog(position, batch);
+    } catch (error) {
+      if (!(error instanceof EventStoreUnavailable)) throw error;
+      await clock.sleep(pauseAfterError, signal);
+      continue;
+    }
+    const last = events.at(-1);
+    if (last === undefined) {
+      await (isPromised ? clock.sleep(pauseAfterError, signal) : untilCommittedAfter(position, signal));
+      continue;
+    }
+    position = last.position;
+    yield events;
+    await turnAlone();
+  }
+}
+
+/**
+ * Waits on the head that the writer shares with all threads. Each commit wakes waiting threads once, however
+ * many events it has, and copies nothing.
+ */
+const waitOnSharedHead = (head: SharedArrayBuffer): UntilCommittedAfter => {
+  const view = new BigInt64Array(head);
+  const atomics = Atomics as typeof Atomics & WaitAsync;
+  return async (position, signal) => {
+    const seen = Atomics.load(view, 0);
+    if (signal.aborted || seen > position) return;
+    const waiting = atomics.waitAsync(view, 0, seen);
+    if (!waiting.async) return;
+    await settledOrAborted(waiting.value, signal);
+  };
+};
+
+/** `Atomics.waitAsync`, which the type library of this target lacks. */
+interface WaitAsync {
+  waitAsync(
+    view: BigInt64Array,
+    index: number,
+    value: bigint,
+  ): { readonly async: false } | { readonly async: true; readonly value: Promise<string> };
+}
+
+/** Resolves with the promise or when the signal aborts, whichever comes first. */
+export const settledOrAborted = async (promise: Promise<unknown>, signal: AbortSignal): Promise<void> => {
+  if (signal.aborted) return;
+  let abort: () => void = () => undefined;
+  const aborted = new Promise<void>((resolve) => (abort = resolve));
+  signal.addEventListener('abort', abort);
+  try {
+    await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+};
 
 /** Lets a thread read the log and be woken by commits. It can be sent to a worker. */
 export interface SharedLog {

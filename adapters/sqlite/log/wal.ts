@@ -5,68 +5,25 @@ const frameHeaderSize = 24;
 const littleEndianMagic = 0x377f0682;
 
 /** SQLite's running checksum over 32-bit words, taken in pairs. (SQLite file format, section 4.2) */
-interface Checksum {
-  readonly first: number;
-  readonly second: number;
-}
+type Checksum = readonly [first: number, second: number];
 
-const words = (bytes: Buffer, littleEndian: boolean): Uint32Array => {
+const checksum = ([first, second]: Checksum, bytes: Buffer, isLittleEndian: boolean): Checksum => {
   const copy = Buffer.from(bytes);
-  if (!littleEndian) copy.swap32();
-  return new Uint32Array(copy.buffer, copy.byteOffset, copy.length / 4);
+  if (!isLittleEndian) copy.swap32();
+  const words = new Uint32Array(copy.buffer, copy.byteOffset, copy.length / 4);
+  let [one, two] = [first, second];
+  for (let at = 0; at + 1 < words.length; at += 2) {
+    one = (one + (words[at] ?? 0) + two) >>> 0;
+    two = (two + (words[at + 1] ?? 0) + one) >>> 0;
+  }
+  return [one, two];
 };
 
-const checksum = (start: Checksum, bytes: Uint32Array): Checksum => {
-  let { first, second } = start;
-  for (let at = 0; at + 1 < bytes.length; at += 2) {
-    first = (first + (bytes[at] ?? 0) + second) >>> 0;
-    second = (second + (bytes[at + 1] ?? 0) + first) >>> 0;
-  }
-  return { first, second };
-};
+/** Whether a checksum stands in a header. */
+const stands = ([first, second]: Checksum, header: Buffer, at: number): boolean =>
+  first === header.readUInt32BE(at) && second === header.readUInt32BE(at + 4);
 
-interface Frame {
-  readonly page: number;
-  /** Whether it is the last frame of a transaction. */
-  readonly commits: boolean;
-  /** Whether it was written since the log was last restarted. */
-  readonly current: boolean;
-  /** Whether its checksum and the checksums of all frames before it are right: SQLite will use it. */
-  readonly whole: boolean;
-}
-
-/** Every frame of a write-ahead log. None if SQLite would not read the file. */
-function* framesOf(path: string): Generator<Frame> {
-  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-  if (size < headerSize) return;
-  const file = openSync(path, 'r');
-  try {
-    const header = Buffer.alloc(headerSize);
-    readSync(file, header, 0, headerSize, 0);
-    const littleEndian = header.readUInt32BE(0) === littleEndianMagic;
-    const pageSize = header.readUInt32BE(8);
-    let sum = checksum({ first: 0, second: 0 }, words(header.subarray(0, 24), littleEndian));
-    let whole = sum.first === header.readUInt32BE(24) && sum.second === header.readUInt32BE(28);
-    if (!whole) return;
-    const frame = Buffer.alloc(frameHeaderSize + pageSize);
-    for (let at = headerSize; at + frame.length <= size; at += frame.length) {
-      readSync(file, frame, 0, frame.length, at);
-      const current = frame.compare(header, 16, 24, 8, 16) === 0;
-      if (whole) {
-        sum = checksum(
-          checksum(sum, words(frame.subarray(0, 8), littleEndian)),
-          words(frame.subarray(frameHeaderSize), littleEndian),
-        );
-        whole = current && sum.first === frame.readUInt32BE(16) && sum.second === frame.readUInt32BE(20);
-      }
-      yield { page: frame.readUInt32BE(0), commits: frame.readUInt32BE(4) !== 0, current, whole };
-    }
-  } finally {
-    closeSync(file);
-  }
-}
-
-/** The content of an earlier run's write-ahead log. */
+/** The content of an earlier run's write-ahead log. Nothing is in a file that SQLite would not read. */
 export interface WalContent {
   /** The pages that SQLite will take from it. */
   readonly pages: ReadonlySet<number>;
@@ -82,12 +39,35 @@ export interface WalContent {
 
 export const readWal = (path: string): WalContent => {
   const pages = new Set<number>();
-  let taken = 0;
-  let lostCommits = 0;
-  for (const { page, commits, current, whole } of framesOf(path)) {
-    if (whole) pages.add(page);
-    if (whole && commits) taken += 1;
-    if (!whole && current && commits) lostCommits += 1;
+  let [commits, lostCommits] = [0, 0];
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (size < headerSize) return { pages, commits, lostCommits };
+  const file = openSync(path, 'r');
+  try {
+    const header = Buffer.alloc(headerSize);
+    readSync(file, header, 0, headerSize, 0);
+    const isLittleEndian = header.readUInt32BE(0) === littleEndianMagic;
+    let sum = checksum([0, 0], header.subarray(0, 24), isLittleEndian);
+    if (!stands(sum, header, 24)) return { pages, commits, lostCommits };
+    // Whether the checksums of a frame and of all frames before it are right: SQLite will use it.
+    let isWhole = true;
+    const frame = Buffer.alloc(frameHeaderSize + header.readUInt32BE(8));
+    for (let at = headerSize; at + frame.length <= size; at += frame.length) {
+      readSync(file, frame, 0, frame.length, at);
+      // Written since the log was last restarted.
+      const isCurrent = frame.compare(header, 16, 24, 8, 16) === 0;
+      const isCommit = frame.readUInt32BE(4) !== 0;
+      if (isWhole) {
+        sum = checksum(sum, frame.subarray(0, 8), isLittleEndian);
+        sum = checksum(sum, frame.subarray(frameHeaderSize), isLittleEndian);
+        isWhole = isCurrent && stands(sum, frame, 16);
+      }
+      if (isWhole) pages.add(frame.readUInt32BE(0));
+      if (isWhole && isCommit) commits += 1;
+      if (!isWhole && isCurrent && isCommit) lostCommits += 1;
+    }
+  } finally {
+    closeSync(file);
   }
-  return { pages, commits: taken, lostCommits };
+  return { pages, commits, lostCommits };
 };

@@ -1,5 +1,5 @@
-import type { Database } from '../database.js';
-import { numberFrom } from '../database.js';
+import type { Checkpoint } from '../../../application/ports/log-tiles.js';
+import { rowFrom, type Database } from '../database.js';
 import type { OperationSet } from '../writer/operation-set.js';
 
 /** Integers as they are stored; hashes and roots side by side. */
@@ -18,12 +18,7 @@ export interface TreeExtension {
   }[];
 }
 
-export interface KeptCheckpoint {
-  readonly size: number;
-  readonly root: Uint8Array;
-  readonly note: string;
-  readonly at: string;
-}
+type TreeEnd = Pick<TreeExtension, 'size' | 'epoch'>;
 
 /** `position`: before the tile's first event. `seqs`: six bytes per leaf of level 0. */
 const schema = `
@@ -82,18 +77,18 @@ export const tileOperations = (database: Database) => {
     operations: {
       /** False if the tree has another size, or a later epoch has written. */
       extendTree: ({ from, size, roots, position, epoch, tiles }: TreeExtension): boolean => {
-        const now: { readonly size: number; readonly epoch: number } | undefined = tree.get();
-        if ((now?.size ?? 0) !== from || (now?.epoch ?? 0) > epoch) return false;
+        const now = rowFrom<TreeEnd>(tree) ?? { size: 0, epoch: 0 };
+        if (now.size !== from || now.epoch > epoch) return false;
         for (const tile of tiles) putTile.run(tile.level, tile.n, tile.hashes, tile.after, tile.orgSeqs);
         putTree.run(size, roots, position, epoch);
         return true;
       },
 
       /** False if another root is kept for the size. */
-      keepCheckpoint: ({ size, root, note, at }: KeptCheckpoint): boolean => {
-        const known: { readonly root: Uint8Array } | undefined = checkpointOf.get(size);
+      keepCheckpoint: ({ size, root, note, at }: Checkpoint): boolean => {
+        const known = rowFrom<Pick<Checkpoint, 'root'>>(checkpointOf, size);
         if (known !== undefined && Buffer.compare(known.root, root) !== 0) return false;
-        const last: { readonly size: number; readonly at: string } | undefined = newest.get();
+        const last = rowFrom<Pick<Checkpoint, 'size' | 'at'>>(newest);
         putCheckpoint.run(size, root, note, at);
         const isSameHour = last?.at.slice(0, hourLength) === at.slice(0, hourLength);
         if (last !== undefined && last.size < size && isSameHour) dropCheckpoint.run(last.size);
@@ -101,7 +96,7 @@ export const tileOperations = (database: Database) => {
       },
 
       resetTree: (): void => {
-        const epoch = numberFrom(database.prepare('select epoch from log_tree')) ?? 0;
+        const { epoch } = rowFrom<TreeEnd>(tree) ?? { epoch: 0 };
         database.exec('delete from log_tiles');
         putTree.run(0, new Uint8Array(), 0, epoch);
       },

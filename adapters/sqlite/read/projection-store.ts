@@ -26,7 +26,7 @@ import {
   type Statement,
 } from '../database.js';
 import type { InsideGate } from '../gate.js';
-import { markFrom } from '../log/event-marks.js';
+import { markFrom } from '../log/event-rows.js';
 import {
   bindable,
   buildsTable,

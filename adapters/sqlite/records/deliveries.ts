@@ -10,9 +10,8 @@ import type { OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { WebhookEndpoints } from '../../../domain/webhook-endpoints.js';
 import { rowsFrom } from '../database.js';
 import { NotWritten } from '../errors.js';
-import { ClaimBook } from './claim-book.js';
-import { sqliteDeliveryLog } from './delivery-log.js';
-import { deliveryReports, type DeliveryStore } from './delivery-reports.js';
+import { claimBook } from './claim-book.js';
+import { deliveryReports, sqliteDeliveryLog, type DeliveryStore } from './delivery-log.js';
 import { rowsPerStep } from './delivery-rows.js';
 
 /** The endpoints in events.db, and in memory as the claims need them. */
@@ -48,7 +47,7 @@ const endpointGates = ({ writer, database, book, reports }: DeliveryStore): Endp
       );
       reports.changed(dropped);
     },
-    tripped: async () => book.tripped(),
+    tripped: async () => book.allTripped(),
     health: async (org) => book.health(org),
     watched: async (inactiveOnly, { startingAfter, limit }) => {
       const statement = inactiveOnly ? inactive : all;
@@ -86,7 +85,7 @@ const deliveryClaims = ({ writer, book, reports }: DeliveryStore): DeliveryClaim
       });
       if (recorded === null) return { recorded: false, tripped: null };
       reports.publish('attempted', [delivery]);
-      const tripped = recorded.state === 'tripped' ? book.trippedEndpoint(endpoint) : null;
+      const tripped = recorded.state === 'tripped' ? book.tripped(endpoint) : null;
       return { recorded: true, tripped };
     },
   };
@@ -129,7 +128,7 @@ export const sqliteDeliveries = ({
   writer,
   database,
 }: Pick<DeliveryStore, 'writer' | 'database'>): Deliveries => {
-  const store = { writer, database, book: new ClaimBook(database), reports: deliveryReports(database) };
+  const store = { writer, database, book: claimBook(database), reports: deliveryReports(database) };
   return {
     log: guarded(sqliteDeliveryLog(store)),
     gates: guarded(endpointGates(store)),

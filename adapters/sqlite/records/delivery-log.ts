@@ -1,20 +1,24 @@
 import type {
   Delivery,
+  DeliveryChange,
   DeliveryId,
   DeliveryLog,
   NewDelivery,
 } from '../../../application/ports/delivery-log.js';
 import type { Milliseconds, Uuid } from '../../../domain/ids.js';
-import { numberFrom, rowFrom, rowsFrom, type Statement } from '../database.js';
+import { numberFrom, rowFrom, rowsFrom, type Database, type Statement } from '../database.js';
 import { nextTurn } from '../../../application/timing/next-turn.js';
+import { DeliveryChanges } from '../../../application/webhooks/delivery-changes.js';
 import type { StoredEndpoint } from '../../../application/webhooks/stored-endpoints.js';
-import type { DeliveryStore } from './delivery-reports.js';
+import type { SqliteWriter } from '../writer/writer.js';
+import type { ClaimBook } from './claim-book.js';
 import { pageQuery } from './delivery-pages.js';
 import {
   deadLettersQuery,
   deliveryOf,
   rowsPerStep,
   whichOf,
+  type ChangedDelivery,
   type DeadLetter,
   type DeliveryRow,
   type RedriveInput,
@@ -28,6 +32,34 @@ const rowsPerCount = 2_000;
 const maxCounted = 100_000;
 /** How many deliveries cross to the writer's thread in one request. */
 const rowsPerRequest = 500;
+
+/** Tells watchers of changes in the delivery store. */
+export const deliveryReports = (database: Database) => {
+  const changes = new DeliveryChanges();
+  const byId = database.prepare('select * from deliveries where id = ?');
+  const publish = (kind: DeliveryChange['kind'], ids: Iterable<DeliveryId>): void => {
+    if (!changes.hasWatchers) return;
+    for (const id of ids) {
+      const row = rowFrom<DeliveryRow>(byId, id);
+      if (row !== undefined && changes.isWatched(row.org))
+        changes.publish({ kind, delivery: deliveryOf(row) });
+    }
+  };
+  const changed = (deliveries: readonly ChangedDelivery[]): void =>
+    publish(
+      'changed',
+      deliveries.map(({ id }) => id),
+    );
+  return { changes, publish, changed };
+};
+
+/** Shared by the ports of the delivery store. */
+export interface DeliveryStore {
+  readonly writer: SqliteWriter;
+  readonly database: Database;
+  readonly book: ClaimBook;
+  readonly reports: ReturnType<typeof deliveryReports>;
+}
 
 function* inRequests(deliveries: readonly NewDelivery[]): Generator<readonly NewDelivery[]> {
   for (let from = 0; from < deliveries.length; from += rowsPerRequest)

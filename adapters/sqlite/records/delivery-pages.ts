@@ -20,17 +20,15 @@ export const pageQuery = (
 ): PageQuery => {
   const { endpoint, status, type, card } = filter;
   if (card !== null || (endpoint === null && status === null && type === null)) {
-    const conditions = [
-      ...(card === null ? [] : [['card = ?', card] as const]),
-      ...(endpoint === null ? [] : [['+endpoint = ?', endpoint] as const]),
-      ...(status === null ? [] : [['+status = ?', status] as const]),
-      ...(type === null ? [] : [['+type = ?', type] as const]),
-    ];
+    const all = { card, '+endpoint': endpoint, '+status': status, '+type': type };
+    const wanted = Object.entries(all).flatMap(([column, value]) =>
+      value === null ? [] : [{ column, value }],
+    );
     // A card has few deliveries, whatever else is asked for.
     const of = card === null ? 'org' : '+org';
     return {
-      sql: `select * from deliveries where ${of} = ? and seq < ?${conditions.map(([sql]) => ` and ${sql}`).join('')} order by seq desc limit ?`,
-      parameters: [org, before, ...conditions.map(([, value]) => value), limit],
+      sql: `select * from deliveries where ${of} = ? and seq < ?${wanted.map(({ column }) => ` and ${column} = ?`).join('')} order by seq desc limit ?`,
+      parameters: [org, before, ...wanted.map(({ value }) => value), limit],
     };
   }
   const [owner, owned] = endpoint === null ? ['org', org] : ['endpoint', endpoint];

@@ -1,17 +1,24 @@
+import { z } from 'zod';
+import type { Checkpoints } from '../../../application/ports/checkpoints.js';
 import {
   importKinds,
   ImportsUnavailable,
-  signInKinds,
-  SignInUnavailable,
   type ImportRecords,
   type FoundRecord,
   type Records,
+  signInKinds,
+  SignInUnavailable,
   type SignInRecords,
 } from '../../../application/ports/records.js';
+import type { KeyUseRows } from '../../../application/ports/key-uses.js';
+import type { RequestRecord, RequestRows } from '../../../application/ports/requests.js';
 import type { Clock } from '../../../application/ports/system.js';
-import { rowFrom, rowsFrom, type Database } from '../database.js';
+import { nextTurn } from '../../../application/timing/next-turn.js';
+import { Instant, type Uuid } from '../../../domain/ids.js';
+import { rowFrom, rowsFrom } from '../database.js';
 import { reachable, type Unavailable } from '../errors.js';
-import type { SqliteWriter } from '../writer/writer.js';
+import { markFrom } from '../log/event-rows.js';
+import type { EventsFile } from '../log/events-file.js';
 
 type Row<Kind extends string> = Omit<FoundRecord<Kind>, 'data'> & { readonly data: string };
 
@@ -35,11 +42,9 @@ const removeAllOf = "delete from sign_in_records where kind = ? and owner = ? an
 // The plus keeps it from the index by kinds: of a kind, few have ended.
 const removeEnded = 'delete from sign_in_records where ends <= ? and +kind = ?';
 
-export interface SqliteRecordsOptions {
-  readonly writer: SqliteWriter;
-  readonly database: Database;
-  readonly clock: Clock;
-}
+type WrittenFile = Pick<EventsFile, 'writer' | 'database'>;
+
+export type SqliteRecordsOptions = WrittenFile & { readonly clock: Clock };
 
 /** The records of some kinds, in events.db. */
 const sqliteRecords = <Kind extends string>(
@@ -74,3 +79,118 @@ export const sqliteSignInRecords = (options: SqliteRecordsOptions): SignInRecord
 /** Files of contacts that are being imported, in events.db. */
 export const sqliteImportRecords = (options: SqliteRecordsOptions): ImportRecords =>
   sqliteRecords(options, importKinds, ImportsUnavailable);
+
+const saveUse =
+  'insert into key_uses (key, at) values (?, ?) on conflict (key) do update set at = excluded.at where at < excluded.at';
+
+/** The last use of each key, in events.db. */
+export const sqliteKeyUses = ({ writer, database }: WrittenFile): KeyUseRows => {
+  const select = database.prepare('select at from key_uses where key = ?');
+  return {
+    save: async (uses) => void (await writer.write(...uses.map((use) => [saveUse, ...use] as const))),
+    read: async (keyIds) =>
+      new Map(
+        keyIds.flatMap((id): [Uuid, Instant][] => {
+          const row = rowFrom<{ readonly at: unknown }>(select, id);
+          return row === undefined ? [] : [[id, Instant.parse(row.at)]];
+        }),
+      ),
+  };
+};
+
+/** Removing this many at a time doesn't delay other writes. */
+const removedAtOnce = 200;
+
+/** After every time as it is stored. */
+const endOfTime = '9999';
+
+const insertRequest = 'insert into requests (id, at, record) values (?, ?, ?) on conflict (id) do nothing';
+const insertSubject =
+  'insert into request_subjects (id, subject, at, org) values (?, ?, ?, ?) on conflict do nothing';
+const removals = ['delete from requests where id = ?', 'delete from request_subjects where id = ?'];
+
+interface RequestRow {
+  readonly record: string;
+}
+
+const requestOf = ({ record }: RequestRow): RequestRecord => JSON.parse(record) as RequestRecord;
+
+export const sqliteRequests = ({ writer, database }: WrittenFile): RequestRows => {
+  const select = database.prepare('select record from requests where id = ?');
+  const oldest = database.prepare('select id from requests where at < ? order by at limit ?');
+  const bySubject = database.prepare(`
+    select record from request_subjects s join requests r on r.id = s.id
+    where s.subject = ?1 and (s.at, s.id) < (?2, ?3) and (?4 is null or s.org = ?4) order by s.at desc, s.id desc limit ?5`);
+  return {
+    save: async (records) => {
+      const statements = records.flatMap((record) => {
+        const { id, at, org, subjects } = record;
+        return [
+          [insertRequest, id, at, JSON.stringify(record)] as const,
+          ...subjects.map((subject) => [insertSubject, id, subject, at, org] as const),
+        ];
+      });
+      await writer.write(...statements);
+    },
+    find: async (id) => {
+      const row = rowFrom<RequestRow>(select, id);
+      return row === undefined ? null : requestOf(row);
+    },
+    about: async (subject, org, after, limit) => {
+      const { at, id } = after ?? { at: endOfTime, id: '' };
+      return rowsFrom<RequestRow>(bySubject, subject, at, id, org, limit).map(requestOf);
+    },
+    removeOld: async (before, signal) => {
+      const end = new Date(before).toISOString();
+      while (!signal.aborted) {
+        const rows = rowsFrom<{ readonly id: string }>(oldest, end, removedAtOnce);
+        if (rows.length === 0) return;
+        await writer.write(...rows.flatMap(({ id }) => removals.map((sql) => [sql, id] as const)));
+        await nextTurn();
+      }
+    },
+  };
+};
+
+const Progress = z.object({
+  position: z.number(),
+  event: z.string().nullable(),
+  openSince: z.int().nullable(),
+});
+const CheckpointRow = Progress.extend({ state: z.string() });
+const NamedProgress = Progress.extend({ name: z.string() });
+
+const progressOf = ({ position, event, openSince }: z.infer<typeof Progress>) => ({
+  position: BigInt(position),
+  ...markFrom(event),
+  ...(openSince !== null && { openSince }),
+});
+
+/** Its position never goes back. */
+const advance = `
+  insert into checkpoints (name, position, event, openSince, state) values (?, ?, ?, ?, ?)
+  on conflict (name) do update set position = excluded.position, event = excluded.event, openSince = excluded.openSince, state = excluded.state
+    where position <= excluded.position`;
+
+/** One checkpoint per name, in events.db. */
+export const sqliteCheckpoints = ({ writer, database }: WrittenFile): Checkpoints => {
+  const byName = database.prepare('select * from checkpoints where name = ?');
+  const all = database.prepare('select name, position, event, openSince from checkpoints');
+  return {
+    load: async (name) => {
+      const found = byName.get(name);
+      if (found === undefined) return null;
+      const { state, ...progress } = CheckpointRow.parse(found);
+      return { ...progressOf(progress), state: JSON.parse(state) as unknown };
+    },
+    all: async () =>
+      all.all().map((row: unknown) => {
+        const { name, ...progress } = NamedProgress.parse(row);
+        return { name, ...progressOf(progress) };
+      }),
+    save: async (name, { position, event, openSince, state }) => {
+      const mark = event === undefined ? null : JSON.stringify(event);
+      await writer.write([advance, name, Number(position), mark, openSince ?? null, JSON.stringify(state)]);
+    },
+  };
+};

@@ -12,15 +12,13 @@ import { logChecker } from './log-checker.js';
 /** The start reads back at most this many events, in about 2 s. */
 const maxAtStart = 200_000;
 
-/** The content of the previous run's write-ahead log: empty if that run was stopped cleanly. */
-export type LeftInWal = Pick<WalContent, 'commits' | 'lostCommits'>;
-
 /**
  * Throws NewerLog, and DamagedLog if the file is shorter than its header says, or if its write-ahead log is
  * broken before its end. Call it before SQLite opens the file for writing: SQLite fills a gap with zeros, and
- * drops the unreadable part of the write-ahead log. (docs/engines.md#sqlite)
+ * drops the unreadable part of the write-ahead log. Returns what the previous run has left in that: nothing
+ * if it was stopped cleanly. (docs/engines.md#sqlite)
  */
-export const assertWhole = (path: string): LeftInWal => {
+export const assertWhole = (path: string): Pick<WalContent, 'commits' | 'lostCommits'> => {
   const header = readHeader(path);
   if (header === null) return { commits: 0, lostCommits: 0 };
   const { pageSize, pages, size, format } = header;

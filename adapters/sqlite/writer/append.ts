@@ -1,7 +1,7 @@
 import { LazyLru } from '../../../application/memory/lazy-lru.js';
 import { noStream } from '../../../application/ports/event-store.js';
 import { keptLonger, answerTtl } from '../../../application/ports/idempotency-store.js';
-import { numberFrom, type Database } from '../database.js';
+import { numberFrom, rowsFrom, type Database } from '../database.js';
 import type { OperationSet } from './operation-set.js';
 
 /**
@@ -69,6 +69,11 @@ const schema = `
   create index if not exists idempotency_keys_by_age on idempotency_keys (acceptedAt);
 `;
 
+interface StoredEvent {
+  readonly position: number;
+  readonly id: string;
+}
+
 const maxKnownHeads = 50_000;
 /** Each completed key deletes this many expired ones, so that the table shrinks without a sweep. */
 const purgedPerKey = 3;
@@ -115,20 +120,16 @@ export const appendOperations = (database: Database, onHead: (position: number) 
 
   /** If an earlier append stored all these events at these revisions, the position of the last; else null. */
   const storedBefore = ({ stream, expected, events }: WriteInput): number | null => {
-    const rows: readonly { readonly position: number; readonly id: string }[] = stored.all(
-      stream,
-      expected,
-      events.length,
-    );
+    const rows = rowsFrom<StoredEvent>(stored, stream, expected, events.length);
     return rows.length === events.length && rows.every((row, index) => row.id === events[index]?.[0])
       ? (rows.at(-1)?.position ?? null)
       : null;
   };
 
-  /** The result of a write that must not be written (again), or `write`. */
-  const compare = (write: WriteInput): WriteResult | 'write' => {
+  /** The result of a write that must not be written (again); null if it must. */
+  const compare = (write: WriteInput): WriteResult | null => {
     const head = headOf(write.stream);
-    if (head === write.expected) return 'write';
+    if (head === write.expected) return null;
     const before = head > write.expected ? storedBefore(write) : null;
     return before === null ? { kind: 'conflict' } : { kind: 'appended', position: before, isNew: false };
   };
@@ -155,15 +156,10 @@ export const appendOperations = (database: Database, onHead: (position: number) 
   };
 
   const append = ({ writes, completing }: AppendInput): readonly WriteResult[] => {
-    const compared = writes.map(compare);
-    if (compared.some((found) => found !== 'write' && found.kind === 'conflict'))
-      return compared.map((found) =>
-        found !== 'write' && found.kind === 'conflict' ? found : { kind: 'skipped' },
-      );
-    const results = writes.map((input, index) => {
-      const found = compared[index];
-      return found === undefined || found === 'write' ? write(input) : found;
-    });
+    const known = writes.map(compare);
+    if (known.some((found) => found?.kind === 'conflict'))
+      return known.map((found) => (found?.kind === 'conflict' ? found : { kind: 'skipped' }));
+    const results = writes.map((input, index) => known[index] ?? write(input));
     completing.forEach(complete);
     return results;
   };

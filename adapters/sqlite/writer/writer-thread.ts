@@ -141,38 +141,24 @@ const serve = (port: MessagePort, writer: Writer, inGate: InsideGate): void => {
   port.on('message', onMessage);
 };
 
+/**
+ * All requests in one transaction; or one for each, after one of them has spoiled that of all: so a small
+ * request may still fit on a full disk, and one that throws fails alone.
+ */
 const runGroup = (
   writer: Writer,
   requests: readonly WriteRequest[],
   onDamage: (error: unknown) => void,
 ): readonly WriteReply[] => {
-  if (requests.length === 1) return runOneByOne(writer, requests, onDamage);
   try {
     return runInTransaction(writer, requests);
   } catch (error) {
     if (error instanceof UnknownCommit) throw error;
-    return runOneByOne(writer, requests, onDamage);
+    if (requests.length > 1) return requests.flatMap((request) => runGroup(writer, [request], onDamage));
+    if (isDamage(errcodeOf(error))) onDamage(error);
+    return [replyFor(error)];
   }
 };
-
-/**
- * A transaction for each request, after one of them has spoiled the transaction of all: so a small request
- * may still fit on a full disk, and one that throws fails alone.
- */
-const runOneByOne = (
-  writer: Writer,
-  requests: readonly WriteRequest[],
-  onDamage: (error: unknown) => void,
-): readonly WriteReply[] =>
-  requests.map((request) => {
-    try {
-      return runInTransaction(writer, [request])[0] ?? { kind: 'threw', message: 'the write has no result' };
-    } catch (error) {
-      if (error instanceof UnknownCommit) throw error;
-      if (isDamage(errcodeOf(error))) onDamage(error);
-      return replyFor(error);
-    }
-  });
 
 const replyFor = (error: unknown): WriteReply => {
   const errcode = errcodeOf(error);

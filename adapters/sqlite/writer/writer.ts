@@ -15,11 +15,11 @@ export interface WriterOptions {
    */
   readonly head: SharedArrayBuffer;
   readonly gate: Gate;
-  /** A commit may or may not be on disk. No request settles any more; end the process with exit code 75. */
+  /** A commit may or may not be on disk: end the process with exit code 75. No write settles after this. */
   readonly onUnknownOutcome: (error: UnknownOutcome) => void;
   /** A write left nothing behind. */
   readonly onUnwritten?: (error: NotWritten) => void;
-  /** A write found the file damaged. End the process. */
+  /** The log turned out to be damaged: end the process with exit code 1. */
   readonly onDamage: (error: DamagedLog) => void;
 }
 
@@ -28,138 +28,121 @@ interface OpenRequest {
   readonly reject: (error: Error) => void;
 }
 
-/**
- * The only writer of events.db, in a thread of its own. Requests that arrive while it commits share the next
- * transaction: one fsync for all of them. A request that has settled is durable. (docs/engines.md#sqlite)
- */
-export class SqliteWriter {
-  readonly #worker: Worker;
-  readonly #options: WriterOptions;
-  #unsent: WriteRequest[] = [];
-  /** Oldest first. */
-  readonly #open: OpenRequest[] = [];
-  readonly #listeners: (() => void)[] = [];
-  #state: 'running' | 'closing' | 'unknown' | 'closed' = 'running';
+export type SqliteWriter = Awaited<ReturnType<typeof startWriter>>;
 
-  /** Opens the file and its tables, and makes whatever is missing. Throws DamagedLog if it is no database. */
-  static async open(options: WriterOptions): Promise<SqliteWriter> {
-    const { path, head, gate } = options;
-    const worker = new Worker(new URL('./writer-thread.js', import.meta.url), {
-      workerData: { path, head, gate } satisfies WriterStart,
-    });
-    const [first]: FromWriter[] = await once(worker, 'message');
-    if (first?.kind === 'ready') return new SqliteWriter(worker, options);
+/**
+ * The only writer of events.db, in a thread of its own, which opens the file and its tables, and makes
+ * whatever is missing. Requests that arrive while it commits share the next transaction: one fsync for all of
+ * them. A request that has settled is durable. Throws DamagedLog if the file is no database.
+ * (docs/engines.md#sqlite)
+ */
+export const startWriter = async ({ path, head, gate, ...told }: WriterOptions) => {
+  const worker = new Worker(new URL('./writer-thread.js', import.meta.url), {
+    workerData: { path, head, gate } satisfies WriterStart,
+  });
+  const [first]: FromWriter[] = await once(worker, 'message');
+  if (first?.kind !== 'ready') {
     await worker.terminate();
     const { message, errcode } =
       first?.kind === 'failed' ? first : { message: 'the writer did not start', errcode: null };
     throw isDamage(errcode) ? new DamagedLog(1n, message) : cannotOpen(path, `${message}.`, errcode);
   }
 
-  private constructor(worker: Worker, options: WriterOptions) {
-    this.#worker = worker;
-    this.#options = options;
-    worker.on('message', (message: FromWriter) => this.#receive(message));
-    worker.on('error', (error) => this.#endUnknown(error.message));
-    worker.on('exit', () => this.#endUnknown("the writer's thread ended"));
-  }
+  let unsent: WriteRequest[] = [];
+  /** Oldest first. */
+  const open: OpenRequest[] = [];
+  const listeners: (() => void)[] = [];
+  let state: 'running' | 'closing' | 'unknown' | 'closed' = 'running';
+
+  const post = (message: ToWriter): void => worker.postMessage(message);
+
+  /** Sends one message per turn of the event loop, however many requests were made in it. */
+  const send = (): void => {
+    if (unsent.length === 0) return;
+    const requests = unsent;
+    unsent = [];
+    post({ kind: 'run', requests });
+  };
+
+  const settle = (replies: readonly WriteReply[]): void => {
+    for (const [index, request] of open.splice(0, replies.length).entries()) {
+      const reply = replies[index];
+      if (reply?.kind === 'done') request.settle(reply.output);
+      else if (reply?.kind === 'unwritten') {
+        const error = new NotWritten(reply.message);
+        told.onUnwritten?.(error);
+        request.reject(error);
+      } else request.reject(new Error(reply?.message ?? 'the write has no result'));
+    }
+    for (const listener of listeners) listener();
+  };
+
+  /** The outcome of the open requests can't be known: they never settle. */
+  const endUnknown = (reason: string): void => {
+    if (state === 'unknown' || state === 'closed') return;
+    state = 'unknown';
+    told.onUnknownOutcome(new UnknownOutcome(`A commit may or may not be on disk: ${reason}`));
+  };
+
+  worker.on('message', (message: FromWriter) => {
+    if (message.kind === 'replies') settle(message.replies);
+    else if (message.kind === 'damaged')
+      told.onDamage(new DamagedLog(Atomics.load(new BigInt64Array(head), 0), message.message));
+    else if (message.kind === 'unknown') endUnknown(message.message);
+    else if (message.kind === 'closed') state = 'closed';
+  });
+  worker.on('error', (error) => endUnknown(error.message));
+  worker.on('exit', () => endUnknown("the writer's thread ended"));
 
   /**
    * Runs a write. `onDurable` is called with its output as soon as that is durable: in the order of the
    * commits, and before the promise settles. Throws NotWritten if certainly nothing was stored, and an Error
    * if the operation threw. Never settles if the outcome is unknown.
    */
-  run<Name extends OperationName>(
+  const run = <Name extends OperationName>(
     name: Name,
     input: InputOf<Name>,
     onDurable?: (output: OutputOf<Name>) => void,
-  ): Promise<OutputOf<Name>> {
-    if (this.#state === 'closing' || this.#state === 'closed')
+  ): Promise<OutputOf<Name>> => {
+    if (state === 'closing' || state === 'closed')
       return Promise.reject(new NotWritten('The data directory is closed.'));
     return new Promise((resolve, reject) => {
-      this.#open.push({ settle: this.#settler(resolve, onDurable), reject });
-      this.#unsent.push({ name, input });
-      if (this.#unsent.length === 1) setImmediate(() => this.#send());
+      const settled = (output: unknown): void => {
+        // The thread runs the operation of that name, so its output has that operation's type.
+        onDurable?.(output as OutputOf<Name>);
+        resolve(output as OutputOf<Name>);
+      };
+      open.push({ settle: settled, reject });
+      unsent.push({ name, input });
+      if (unsent.length === 1) setImmediate(send);
     });
-  }
+  };
 
-  /** Runs writes in SQL, in one transaction. Returns how many rows they changed. */
-  write(...statements: readonly SqlWrite[]): Promise<number> {
-    const removes = statements.some(([sql]) => sql.startsWith('delete'));
-    return this.run(removes ? 'removeRows' : 'write', statements);
-  }
+  return {
+    run,
 
-  /** Calls `listener` after every commit, when its requests have settled. */
-  onCommitted(listener: () => void): void {
-    this.#listeners.push(listener);
-  }
+    /** Runs writes in SQL, in one transaction. Returns how many rows they changed. */
+    write: (...statements: readonly SqlWrite[]): Promise<number> => {
+      const removes = statements.some(([sql]) => sql.startsWith('delete'));
+      return run(removes ? 'removeRows' : 'write', statements);
+    },
 
-  /** Empties the write-ahead log if it may hold deleted data, as soon as no reader needs it. */
-  emptyLog(): void {
-    if (this.#state === 'running') this.#post({ kind: 'empty' });
-  }
+    /** Calls `listener` after every commit, when its requests have settled. */
+    onCommitted: (listener: () => void): void => void listeners.push(listener),
 
-  /** Commits waiting writes, then ends the thread. */
-  async close(): Promise<void> {
-    if (this.#state !== 'running') return;
-    this.#send();
-    this.#state = 'closing';
-    const closed = new Promise<void>((resolve) => this.#worker.once('exit', () => resolve()));
-    this.#post({ kind: 'close' });
-    await closed;
-  }
+    /** Empties the write-ahead log if it may hold deleted data, as soon as no reader needs it. */
+    emptyLog: (): void => {
+      if (state === 'running') post({ kind: 'empty' });
+    },
 
-  /** Sends one message per turn of the event loop, however many requests were made in it. */
-  #send(): void {
-    if (this.#unsent.length === 0) return;
-    const requests = this.#unsent;
-    this.#unsent = [];
-    this.#post({ kind: 'run', requests });
-  }
-
-  #post(message: ToWriter): void {
-    this.#worker.postMessage(message);
-  }
-
-  /** The thread runs the operation of that name, so its output has that operation's type. */
-  #settler<Output>(
-    resolve: (output: Output) => void,
-    onDurable: ((output: Output) => void) | undefined,
-  ): (output: unknown) => void {
-    return (output) => {
-      onDurable?.(output as Output);
-      resolve(output as Output);
-    };
-  }
-
-  #receive(message: FromWriter): void {
-    if (message.kind === 'replies') this.#settle(message.replies);
-    else if (message.kind === 'damaged')
-      this.#options.onDamage(new DamagedLog(this.#headPosition(), message.message));
-    else if (message.kind === 'unknown') this.#endUnknown(message.message);
-    else if (message.kind === 'closed') this.#state = 'closed';
-  }
-
-  #settle(replies: readonly WriteReply[]): void {
-    for (const [index, request] of this.#open.splice(0, replies.length).entries()) {
-      const reply = replies[index];
-      if (reply?.kind === 'done') request.settle(reply.output);
-      else if (reply?.kind === 'unwritten') {
-        const error = new NotWritten(reply.message);
-        this.#options.onUnwritten?.(error);
-        request.reject(error);
-      } else request.reject(new Error(reply?.message ?? 'the write has no result'));
-    }
-    for (const listener of this.#listeners) listener();
-  }
-
-  #headPosition(): bigint {
-    return Atomics.load(new BigInt64Array(this.#options.head), 0);
-  }
-
-  /** The outcome of the open requests can't be known: they never settle. */
-  #endUnknown(reason: string): void {
-    if (this.#state === 'unknown' || this.#state === 'closed') return;
-    this.#state = 'unknown';
-    this.#options.onUnknownOutcome(new UnknownOutcome(`A commit may or may not be on disk: ${reason}`));
-  }
-}
+    /** Commits waiting writes, then ends the thread. */
+    close: async (): Promise<void> => {
+      if (state !== 'running') return;
+      send();
+      state = 'closing';
+      const closed = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
+      post({ kind: 'close' });
+      await closed;
+    },
+  };
+};

@@ -14,7 +14,7 @@ import {
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FileArtwork } from '../../../adapters/artwork/files.js';
+import { fileArtwork } from '../../../adapters/artwork/files.js';
 import { ArtworkUnavailable, type Pictures } from '../../../application/ports/artwork.js';
 import { ArtworkDigest } from '../../../domain/artwork.js';
 import { artworkContract } from '../../contract/artwork.js';
@@ -33,9 +33,9 @@ const open = async () => {
   const place = join(directory, 'artwork');
   return {
     place,
-    artwork: new FileArtwork(place, clock),
+    artwork: fileArtwork(place, clock),
     clock,
-    reopen: () => new FileArtwork(place, clock),
+    reopen: () => fileArtwork(place, clock),
     // As a process leaves it that dies.
     breakOff: async (_: ArtworkDigest, { master }: Pictures) => {
       const folder = join(place, 'unfinished', `${clock.now()}-broken`);
@@ -124,7 +124,7 @@ describe('pictures in files', () => {
   });
 
   it('are unavailable where the directory can’t be made', async () => {
-    const artwork = new FileArtwork('/proc/artwork', new VirtualClock());
+    const artwork = fileArtwork('/proc/artwork', new VirtualClock());
     const master = Buffer.from('a front');
     const digest = ArtworkDigest.parse('0'.repeat(64));
     const failed = await artwork

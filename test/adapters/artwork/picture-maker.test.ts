@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import sharp, { type Sharp } from 'sharp';
-import { PictureProcess } from '../../../adapters/artwork/picture-maker.js';
+import { pictureProcess } from '../../../adapters/artwork/picture-maker.js';
 import type { MadeFronts } from '../../../application/ports/artwork.js';
 import type { Fit } from '../../../domain/artwork.js';
 import { DomainError } from '../../../domain/errors.js';
@@ -54,7 +54,7 @@ const [red, blue, orange]: readonly Colour[] = [
 const white: Colour = [255, 255, 255];
 
 describe('the maker of fronts', () => {
-  const maker = new PictureProcess();
+  const maker = pictureProcess();
   const make = (file: Buffer): Promise<MadeFronts> => maker.make([file]);
   const jpeg = (colour: Colour) => plain(colour).jpeg({ quality: 95, chromaSubsampling: '4:4:4' });
 
@@ -239,7 +239,7 @@ describe('the maker of fronts', () => {
     const width = rounds({ usually: 4_000, thoroughly: 10_000 });
     const large = (alpha: number) =>
       plain(blue, { width, height: width, alpha }).withMetadata({ orientation: 6 });
-    const maker = new PictureProcess(pathToFileURL(program));
+    const maker = pictureProcess(pathToFileURL(program));
     for (const picture of [
       large(1).flatten().jpeg({ progressive: true, chromaSubsampling: '4:4:4' }),
       large(0.5).toColourspace('rgb16').png({ progressive: true }),
@@ -320,7 +320,7 @@ describe('the maker of fronts', () => {
     };
     for (const [name, text] of Object.entries(programs)) {
       await writeFile(join(directory, name), text);
-      const broken = new PictureProcess(
+      const broken = pictureProcess(
         pathToFileURL(join(directory, name)),
         name === 'sleeps.mjs' ? 300 : 60_000,
       );
@@ -338,7 +338,7 @@ describe('the maker of fronts', () => {
       ['missing.mjs', 'Cannot find module'],
       ['cannot.mjs', 'the library is not there'],
     ] as const) {
-      const unable = new PictureProcess(pathToFileURL(join(directory, name)));
+      const unable = pictureProcess(pathToFileURL(join(directory, name)));
       const error: unknown = await unable.make([Buffer.alloc(9)]).catch((thrown: unknown) => thrown);
       expect(error instanceof DomainError, name).to.equal(false);
       expect(String(error)).to.include(`${name} ended with code 1: `).and.include(why);

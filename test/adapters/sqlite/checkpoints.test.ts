@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { sqliteCheckpoints } from '../../../adapters/sqlite/records/checkpoints.js';
 import { Instant, Uuid } from '../../../domain/ids.js';
 import { inNewDirectory, openDirectory } from './setup.js';
+import { sqliteCheckpoints } from '../../../adapters/sqlite/records/records.js';
 
 const event = { id: Uuid.parse('an-id'), hash: 'a hash', at: Instant.parse('2026-03-01T12:00:00.000Z') };
 
@@ -11,7 +11,7 @@ describe('the checkpoints of the events file', () => {
       for (let start = 0; start < 2; start += 1) {
         const file = await openDirectory(directory);
         try {
-          const checkpoints = sqliteCheckpoints(file.writer, file.database);
+          const checkpoints = sqliteCheckpoints(file);
           expect(await checkpoints.load('none')).to.equal(null);
           await checkpoints.save('relay', { position: 9n, event, state: null });
           await checkpoints.save('relay', { position: 8n, state: 'late' });

@@ -3,12 +3,14 @@ import { expect } from 'chai';
 import type { DeliveryFilter } from '../../../application/ports/delivery-log.js';
 import type { Database } from '../../../adapters/sqlite/database.js';
 import { logQueries } from '../../../adapters/sqlite/log/log-queries.js';
-import { sqliteCheckpoints } from '../../../adapters/sqlite/records/checkpoints.js';
 import { sqliteDeliveries } from '../../../adapters/sqlite/records/deliveries.js';
 import { pageQuery } from '../../../adapters/sqlite/records/delivery-pages.js';
 import { sqliteHookCalls } from '../../../adapters/sqlite/records/hook-calls.js';
-import { sqliteKeyUses } from '../../../adapters/sqlite/records/key-uses.js';
-import { sqliteSignInRecords } from '../../../adapters/sqlite/records/records.js';
+import {
+  sqliteCheckpoints,
+  sqliteKeyUses,
+  sqliteSignInRecords,
+} from '../../../adapters/sqlite/records/records.js';
 import { openOperationSets, type SqlWrite } from '../../../adapters/sqlite/writer/operations.js';
 import type { SqliteWriter } from '../../../adapters/sqlite/writer/writer.js';
 import { Instant, OrganizationId, Uuid } from '../../../domain/ids.js';
@@ -62,8 +64,8 @@ const writesOf = async (database: Database): Promise<ReadonlySet<string>> => {
   await records.remove('password', 'a');
   await records.removeAllOf('password', 'b', null);
   await records.removeEnded();
-  await sqliteKeyUses(writer, database).save([[id, at]]);
-  await sqliteCheckpoints(writer, database).save('relay', { position: 0n, state: null });
+  await sqliteKeyUses({ writer, database }).save([[id, at]]);
+  await sqliteCheckpoints({ writer, database }).save('relay', { position: 0n, state: null });
   const call = { id, hook: id, org, at, status: 201, code: null, card: 'HC-1', requestId: 'req_1' };
   await sqliteHookCalls({ writer, database }).record(call);
   const { log, gates, claims, relayMemory } = sqliteDeliveries({ writer, database });

@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
-import { sqliteRequests } from '../../../adapters/sqlite/records/requests.js';
 import { replaceRows } from '../../../adapters/sqlite/records/table-rows.js';
 import { requestsContract } from '../../contract/requests.js';
 import { openNew } from './setup.js';
+import { sqliteRequests } from '../../../adapters/sqlite/records/records.js';
 
 requestsContract('SQLite', async () => {
   const file = await openNew();
-  return { rows: sqliteRequests(file.writer, file.database), close: () => file.close() };
+  return { rows: sqliteRequests(file), close: () => file.close() };
 });
 
 describe('requests in SQLite', () => {
@@ -19,7 +19,7 @@ describe('requests in SQLite', () => {
       yield { id: record.id, at, record };
     };
     await replaceRows(join(file.directory, 'events.db'), [['requests', rows()]]);
-    const requests = sqliteRequests(file.writer, file.database);
+    const requests = sqliteRequests(file);
     const found = ['acme', null, 'other'].map((org) => requests.about('HC-1', org, null, 10));
     expect(await Promise.all(found)).to.deep.equal([[record], [record], []]);
     await file.close();

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { performance } from 'node:perf_hooks';
-import { JudgingThread } from '../../../adapters/system/password-judge.js';
+import { judgingThread } from '../../../adapters/system/password-judge.js';
 import { TooManySignIns } from '../../../application/ports/passwords.js';
 
 /** A thread that finds every password good, and never comes back from one that says so. */
@@ -21,18 +21,18 @@ const failureOf = (judged: Promise<unknown>): Promise<unknown> =>
   );
 
 describe('the judge of passwords', () => {
-  let judge: JudgingThread;
+  let judge: ReturnType<typeof judgingThread>;
   afterEach(() => judge.close());
 
   it('says why a password would be guessed soon, and nothing of a good one', async () => {
-    judge = new JudgingThread();
+    judge = judgingThread();
     expect(await judge.judge('password1234', [])).to.match(/^This password would be guessed soon\. \w/);
     expect(await judge.judge('ada@example.com', ['ada@example.com'])).to.be.a('string');
     expect(await judge.judge('another pelican staircase', [])).to.equal(null);
   });
 
   it('leaves this thread free while it thinks about the worst that can be sent', async () => {
-    judge = new JudgingThread();
+    judge = judgingThread();
     const busy: number[] = [];
     for (let tries = 0; tries < 3; tries += 1) {
       const before = performance.eventLoopUtilization();
@@ -43,19 +43,19 @@ describe('the judge of passwords', () => {
   });
 
   it('looks at the first 64 characters', async () => {
-    judge = new JudgingThread(hanging);
+    judge = judgingThread(hanging);
     expect(await judge.judge(`echo ${'x'.repeat(251)}`, [])).to.equal('that is what I got');
   });
 
   it('gives up a password that takes too long, and judges the next one in a new thread', async () => {
-    judge = new JudgingThread(hanging, 300);
+    judge = judgingThread(hanging, 300);
     const [hung, next] = [failureOf(judge.judge('hang', [])), judge.judge('another', [])];
     expect(await hung).to.be.instanceOf(TooManySignIns);
     expect(await next).to.equal(null);
   });
 
   it('lets ten wait, and refuses others at once', async () => {
-    judge = new JudgingThread(hanging);
+    judge = judgingThread(hanging);
     const waiting = Array.from({ length: 10 }, (_, at) => judge.judge(`${at}`, []));
     expect(await failureOf(judge.judge('one more', []))).to.be.instanceOf(TooManySignIns);
     await Promise.all(waiting);
@@ -63,7 +63,7 @@ describe('the judge of passwords', () => {
   });
 
   it('fails with what its thread fails with, and goes on', async () => {
-    judge = new JudgingThread(new URL('data:text/javascript,throw new Error("no dictionary")'));
+    judge = judgingThread(new URL('data:text/javascript,throw new Error("no dictionary")'));
     for (const _ of ['once', 'again'])
       expect(await failureOf(judge.judge('a password', []))).to.have.property('message', 'no dictionary');
   });

@@ -1,12 +1,12 @@
 import { createHook } from 'node:async_hooks';
 import { expect } from 'chai';
-import { ScryptPasswords, usualCost } from '../../../adapters/system/passwords.js';
+import { scryptPasswords, usualCost } from '../../../adapters/system/passwords.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import type { Entropy } from '../../../application/ports/system.js';
 import { TooManySignIns } from '../../../application/ports/passwords.js';
 import { cheapPasswords } from '../../support/fixtures/cheap-passwords.js';
 
-const passwords = (cost = cheapPasswords) => new ScryptPasswords(new SystemEntropy(), cost);
+const passwords = (cost = cheapPasswords) => scryptPasswords(new SystemEntropy(), cost);
 
 describe('passwords', () => {
   it('are recognised by a hash that does not show them, and differs each time', async () => {
@@ -90,7 +90,7 @@ describe('passwords', () => {
       bytes: (length) => Buffer.alloc(length, (salts += 1)),
       below: () => 0,
     };
-    const busy = new ScryptPasswords(counting, cheapPasswords);
+    const busy = scryptPasswords(counting, cheapPasswords);
     /** The names in the order of their turns, then those that were refused. */
     const turnsOf = async (names: readonly string[]): Promise<readonly string[]> => {
       const results = await Promise.allSettled(
@@ -124,7 +124,7 @@ describe('passwords', () => {
   });
 
   it('cost 32 MiB and some hundred milliseconds with the usual settings', async () => {
-    expect(await new ScryptPasswords(new SystemEntropy(), usualCost).hash('x', [], { from: 'a' })).to.match(
+    expect(await scryptPasswords(new SystemEntropy(), usualCost).hash('x', [], { from: 'a' })).to.match(
       /^scrypt\$32768\$8\$3\$/,
     );
   });

@@ -5,7 +5,7 @@ import { cp, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { FileArtwork } from '../../../adapters/artwork/files.js';
+import { fileArtwork } from '../../../adapters/artwork/files.js';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
 import { MongoDatabase } from '../../../adapters/mongodb/client/database.js';
 import { mongoArtwork } from '../../../adapters/mongodb/records/artwork.js';
@@ -188,7 +188,7 @@ describeWithEngines(['MONGODB_URL'], 'a move between files and servers', (mongo)
       preview: Buffer.from('smaller'),
       thumbnail: Buffer.from('smallest'),
     });
-    const files = new FileArtwork(join(directory, 'artwork'), clock);
+    const files = fileArtwork(join(directory, 'artwork'), clock);
     await files.put(digest, pictures(damaged));
     expect(await refusalOf(move())).to.equal(`The front ${digest} is damaged. Restore it from a backup.\n`);
     expect(markOfDirectory(directory)).to.equal(null);

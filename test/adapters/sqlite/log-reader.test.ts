@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { followLog } from '../../../adapters/sqlite/log/following.js';
+import { followLog } from '../../../adapters/sqlite/log/log-reader.js';
 import { standingClock } from '../../support/time/standing-clock.js';
 
 describe('Following the log file', () => {

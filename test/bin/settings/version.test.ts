@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { nodeWarning } from '../../../bin/settings/node-version.js';
+import { nodeWarning } from '../../../bin/settings/version.js';
 
 describe('the warning about Node', () => {
   it('is shown on Node 20, which gets no security fixes, and recommends Node 24', () => {
