@@ -132,7 +132,10 @@ const placedIn = (from: string, places: Readonly<Record<string, string>>): reado
     .map(([name, place]) => ({ name, place, copy: join(from, name) }))
     .filter(({ copy }) => existsSync(copy));
 
-/** The files that have another one in their place. A later head may be: the start compares it. */
+/**
+ * The files that have another one in their place. A head that is there was signed later: the start compares
+ * it with the log.
+ */
 const differing = async (files: readonly Placed[]): Promise<readonly Placed[]> => {
   const there = files.filter(({ name, place }) => name !== headName && existsSync(place));
   const differs = there.map(async ({ copy, place }) => (await digestOf(place)) !== (await digestOf(copy)));

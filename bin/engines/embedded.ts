@@ -122,7 +122,6 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     keys: { path: keysPath(dataDir), masters },
     clock,
     thread: new URL('../projector-thread.js', import.meta.url),
-    onDamage: fail,
     fail,
   });
   const projected = await orClose(reading, { close: async () => keys.close() }, events);

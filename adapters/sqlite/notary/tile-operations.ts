@@ -1,6 +1,5 @@
 import type { Checkpoint } from '../../../application/ports/log-tiles.js';
 import { rowFrom, type Database } from '../database.js';
-import type { OperationSet } from '../writer/operation-set.js';
 
 /** Integers as they are stored; hashes and roots side by side. */
 export interface TreeExtension {
@@ -74,38 +73,36 @@ export const tileOperations = (database: Database) => {
   );
 
   return {
-    operations: {
-      /** False if the tree has another size, or a later epoch has written. */
-      extendTree: ({ from, size, roots, position, epoch, tiles }: TreeExtension): boolean => {
-        const now = rowFrom<TreeEnd>(tree) ?? { size: 0, epoch: 0 };
-        if (now.size !== from || now.epoch > epoch) return false;
-        for (const tile of tiles) putTile.run(tile.level, tile.n, tile.hashes, tile.after, tile.orgSeqs);
-        putTree.run(size, roots, position, epoch);
-        return true;
-      },
-
-      /** False if another root is kept for the size. */
-      keepCheckpoint: ({ size, root, note, at }: Checkpoint): boolean => {
-        const known = rowFrom<Pick<Checkpoint, 'root'>>(checkpointOf, size);
-        if (known !== undefined && Buffer.compare(known.root, root) !== 0) return false;
-        const last = rowFrom<Pick<Checkpoint, 'size' | 'at'>>(newest);
-        putCheckpoint.run(size, root, note, at);
-        const isSameHour = last?.at.slice(0, hourLength) === at.slice(0, hourLength);
-        if (last !== undefined && last.size < size && isSameHour) dropCheckpoint.run(last.size);
-        return true;
-      },
-
-      resetTree: (): void => {
-        const { epoch } = rowFrom<TreeEnd>(tree) ?? { epoch: 0 };
-        database.exec('delete from log_tiles');
-        putTree.run(0, new Uint8Array(), 0, epoch);
-      },
-
-      /** The first damage stays until it is taken back. */
-      putLogDamage: (damage: { readonly position: number; readonly reason: string } | null): void => {
-        if (damage === null) database.exec('delete from log_damage');
-        else putDamage.run(damage.position, damage.reason);
-      },
+    /** False if the tree has another size, or a later epoch has written. */
+    extendTree: ({ from, size, roots, position, epoch, tiles }: TreeExtension): boolean => {
+      const now = rowFrom<TreeEnd>(tree) ?? { size: 0, epoch: 0 };
+      if (now.size !== from || now.epoch > epoch) return false;
+      for (const tile of tiles) putTile.run(tile.level, tile.n, tile.hashes, tile.after, tile.orgSeqs);
+      putTree.run(size, roots, position, epoch);
+      return true;
     },
-  } satisfies OperationSet;
+
+    /** False if another root is kept for the size. */
+    keepCheckpoint: ({ size, root, note, at }: Checkpoint): boolean => {
+      const known = rowFrom<Pick<Checkpoint, 'root'>>(checkpointOf, size);
+      if (known !== undefined && Buffer.compare(known.root, root) !== 0) return false;
+      const last = rowFrom<Pick<Checkpoint, 'size' | 'at'>>(newest);
+      putCheckpoint.run(size, root, note, at);
+      const isSameHour = last?.at.slice(0, hourLength) === at.slice(0, hourLength);
+      if (last !== undefined && last.size < size && isSameHour) dropCheckpoint.run(last.size);
+      return true;
+    },
+
+    resetTree: (): void => {
+      const { epoch } = rowFrom<TreeEnd>(tree) ?? { epoch: 0 };
+      database.exec('delete from log_tiles');
+      putTree.run(0, new Uint8Array(), 0, epoch);
+    },
+
+    /** The first damage stays until it is taken back. */
+    putLogDamage: (damage: { readonly position: number; readonly reason: string } | null): void => {
+      if (damage === null) database.exec('delete from log_damage');
+      else putDamage.run(damage.position, damage.reason);
+    },
+  };
 };

@@ -30,13 +30,12 @@ export type FromProjector =
   | { readonly kind: 'moved'; readonly position: bigint }
   /** Another file may be in the place of the one that readers have open. */
   | { readonly kind: 'reopen' }
-  | { readonly kind: 'damagedLog'; readonly position: bigint; readonly reason: string }
-  /** A FinalError. */
+  /** A FinalError; also that the log is damaged. */
   | { readonly kind: 'failed'; readonly message: string };
 
 /**
- * Runs the projector in the calling thread, for a ReadFile at the other end of the port. The
- * thread's `workerData` is a ProjectorStart. Resolves after a message to stop.
+ * Runs the projector in the calling thread, for `openReadFile` at the other end of the port.
+ * The thread's `workerData` is a ProjectorStart. Resolves after a message to stop.
  */
 export const serveProjector = async ({
   port,
@@ -54,7 +53,7 @@ export const serveProjector = async ({
   const stop = new AbortController();
   const log = openLogReader(shared, {
     clock,
-    onDamage: ({ position, reason }) => send({ kind: 'damagedLog', position, reason }),
+    onDamage: ({ message }) => send({ kind: 'failed', message }),
   });
   const personalKeys = openPersonalKeys(keys.path, { readOnly: true, inGate: insideGate(shared.gate) });
   const opening = { store: personalKeys, masters: keysOfThread(keys.masters), clock, entropy };

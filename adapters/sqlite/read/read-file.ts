@@ -12,7 +12,6 @@ import type { Milliseconds } from '../../../domain/ids.js';
 import type { MasterKeys } from '../../../domain/webhook-signing.js';
 import { errcodeOf, isDirectory, reading, rowsFrom } from '../database.js';
 import { UnusableFile } from '../errors.js';
-import { DamagedLog } from '../../../application/log/damaged-log.js';
 import type { SharedLog } from '../log/log-reader.js';
 import { whileShut } from '../gate.js';
 import { assertNotPast } from '../verification/verification.js';
@@ -28,9 +27,7 @@ export interface ReadFileOptions {
   readonly clock: Clock;
   /** The module of the projector's thread. It calls `serveProjector`. */
   readonly thread: URL;
-  /** The projector found the log damaged: end the process with exit code 1. */
-  readonly onDamage: (error: DamagedLog) => void;
-  /** The projector met an error that stays: end the process with exit code 1. */
+  /** The projector found the log damaged, or met another error that stays: end the process, exit code 1. */
   readonly fail: (error: FinalError) => void;
 }
 
@@ -57,7 +54,7 @@ export type ReadFile = Awaited<ReturnType<typeof openReadFile>>;
  * projects the log into it. Resolves when the projector starts to catch up. Throws CheckpointPastHead if a
  * projection has seen events that the log doesn't have, and UnusableFile.
  */
-export const openReadFile = async ({ directory, log, keys, clock, thread, ...ending }: ReadFileOptions) => {
+export const openReadFile = async ({ directory, log, keys, clock, thread, fail }: ReadFileOptions) => {
   const path = join(directory, 'read.db');
   if (isDirectory(path))
     throw new UnusableFile(`${path} is a folder. Move it aside: the next start makes the file again.`);
@@ -84,10 +81,8 @@ export const openReadFile = async ({ directory, log, keys, clock, thread, ...end
         return begin();
       case 'reopen':
         return readModels.reopen();
-      case 'damagedLog':
-        return whileShut(log.gate, () => ending.onDamage(new DamagedLog(message.position, message.reason)));
       case 'failed':
-        return whileShut(log.gate, () => ending.fail(new FinalError(message.message)));
+        return whileShut(log.gate, () => fail(new FinalError(message.message)));
     }
   };
 

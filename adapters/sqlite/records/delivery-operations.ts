@@ -15,7 +15,6 @@ import {
 } from '../../../application/webhooks/stored-endpoints.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { numberFrom, rowFrom, rowsFrom, type Database } from '../database.js';
-import type { OperationSet } from '../writer/operation-set.js';
 import {
   deadLettersQuery,
   rowsPerStep,
@@ -219,137 +218,135 @@ export const deliveryOperations = (database: Database) => {
   };
 
   return {
-    operations: {
-      /** Returns the deliveries that it changed. */
-      eraseDeliveries: ({ card, now }: { readonly card: string; readonly now: Milliseconds }) => {
-        rememberErased.run(card, now);
-        const rows = rowsFrom<RowOfCard>(rowsOfCard, card);
-        for (const { seq, body, attempts } of rows)
-          eraseRow.run(erasedPayload(body), withoutBodies(attempts), seq);
-        dropOfCard.run(erasedReason, now, card);
-        return rows.map(({ id, endpoint }): ChangedDelivery => ({ id, endpoint }));
-      },
-
-      /** Returns the ids that did not exist. */
-      insertDeliveries: (rows: readonly NewDelivery[]) => rows.filter(insertOne).map(({ id }) => id),
-
-      /**
-       * Returns the endpoint as it is now, and the deliveries that were dropped because their window was
-       * over.
-       */
-      upsertEndpoint: (input: DeliveryEndpoint & { readonly now: Milliseconds }): ChangedEndpoint => {
-        const { endpoint, org, url, active, version, enabledAt, now } = input;
-        const secrets = JSON.stringify(input.secrets);
-        const known = endpointRow(endpoint);
-        if (known === undefined) {
-          const state = active ? 'open' : 'off';
-          insertEndpoint.run(endpoint, org, url, secrets, state, null, version, enabledAt, now);
-          return { endpoint: endpointRow(endpoint) ?? null, dropped: [] };
-        }
-        if (known.state === 'closed' || version <= known.version) return { endpoint: known, dropped: [] };
-        const state = stateAfter(known, input);
-        updateEndpoint.run(url, secrets, state, now, version, enabledAt, enabledAt, endpoint);
-        const dropped = state === 'opening' ? dropSome(endpoint, now) : [];
-        if (dropped.length < rowsPerStep) openEndpoint.run(endpoint);
-        return { dropped, endpoint: endpointRow(endpoint) ?? null };
-      },
-
-      deleteEndpoint: ({ org, endpoint, reason, now }: EndpointDeletion): readonly ChangedDelivery[] => {
-        const known = endpointRow(endpoint);
-        if (known === undefined) insertEndpoint.run(endpoint, org, '', '[]', 'closed', reason, 0, 0, now);
-        else if (known.org !== org || known.state === 'closed') return [];
-        else closeEndpoint.run(reason, now, endpoint);
-        return dropSome(endpoint, now);
-      },
-
-      /**
-       * Drops some of the pending rows of an endpoint that must not be sent any more. `endpoint`: as it is
-       * now, if it has become open.
-       */
-      dropSomeDeliveries: (input: Pick<EndpointDeletion, 'endpoint' | 'now'>): ChangedEndpoint => {
-        const dropped = dropSome(input.endpoint, input.now);
-        if (dropped.length === rowsPerStep) return { endpoint: null, dropped };
-        return { endpoint: rowFrom<StoredEndpoint>(openEndpoint, input.endpoint) ?? null, dropped };
-      },
-
-      /**
-       * Removes ended deliveries after `seq`; returns the last one that was looked at, or null at the end.
-       */
-      removeEndedDeliveries: ({ seq, before }: { readonly seq: number; readonly before: Milliseconds }) => {
-        const rows = rowsFrom<OldRow>(oldRows, seq, rowsPerStep);
-        const ended = rows.filter(
-          ({ status, endedAt, occurredAt }) => status !== 'pending' && (endedAt ?? occurredAt) <= before,
-        );
-        for (const row of ended) removeRow.run(row.seq);
-        const last = rows.at(-1);
-        const newest = numberFrom(newestRow);
-        // Later rows are younger, but for those that were made while the clock was ahead.
-        const isYoung = (at: Milliseconds): boolean => at > before && at <= (newest ?? at);
-        const isLast = last === undefined || rows.length < rowsPerStep || isYoung(last.occurredAt);
-        return { removed: ended.length, last: isLast ? null : last.seq };
-      },
-
-      /** Returns the endpoint as it is now, or null if the attempt was recorded before. */
-      recordAttempt: (input: AttemptInput): StoredEndpoint | null => {
-        const { delivery, endpoint, number, attempt, outcome, enabledAt, disableAfter } = input;
-        const { at } = attempt;
-        const json = JSON.stringify(attempt);
-        if (outcome.status === 'delivered') {
-          if (recordSuccess.run(json, at, delivery, number - 1).changes === 0) return null;
-          return rowFrom<StoredEndpoint>(countSuccess, at, enabledAt, endpoint) ?? null;
-        }
-        const due = outcome.status === 'pending' ? outcome.due : null;
-        const endedAt = due === null ? at : null;
-        const { changes } = recordFailure.run(json, due, endedAt, outcome.status, delivery, number - 1);
-        if (changes === 0) return null;
-        const failure = attempt.error ?? `HTTP ${attempt.httpStatus}`;
-        return rowFrom<StoredEndpoint>(countFailure, enabledAt, failure, disableAfter, endpoint) ?? null;
-      },
-
-      retryDelivery: ({ org, id, now, expires }: Retry): ChangedDelivery | 'unknown' | 'refused' => {
-        const row = rowFrom<Pick<DeliveryRow, 'id' | 'status' | 'endpoint' | 'org'>>(statusOf, id);
-        if (row === undefined || row.org !== org) return 'unknown';
-        if (row.status === 'delivered' || isDeleted(row.endpoint)) return 'refused';
-        if (row.status === 'pending') dueNow.run(now, expires, id);
-        else revive.run(now, expires, 0, id);
-        return { id: row.id, endpoint: row.endpoint };
-      },
-
-      /** Makes some dead letters due; those after `cursor` with `continueRedrive`, unless it is null. */
-      redriveDeliveries: (input: RedriveInput) => {
-        const { revived, cursor } = redriveSome(input);
-        if (cursor !== null) saveRedrive.run(null, JSON.stringify({ ...input, cursor }));
-        return { revived, cursor };
-      },
-
-      /** Goes on with the oldest redrive that is not finished; null if there is none. */
-      continueRedrive: (): readonly ChangedDelivery[] | null => {
-        const first = rowFrom<{ readonly id: number; readonly input: string }>(firstRedrive);
-        if (first === undefined) return null;
-        const input = JSON.parse(first.input) as RedriveInput;
-        const { revived, cursor } = redriveSome(input);
-        if (cursor === null) removeRedrive.run(first.id);
-        else saveRedrive.run(first.id, JSON.stringify({ ...input, cursor }));
-        return revived;
-      },
-
-      /** Returns the ids of added rows, and of revived ones. */
-      replayDeliveries: (rows: readonly NewDelivery[]) => {
-        const added: DeliveryId[] = [];
-        const revived: DeliveryId[] = [];
-        for (const row of rows) {
-          if (endpointRow(row.endpoint)?.state === 'closed') continue;
-          const known = rowFrom<{ readonly status: string }>(statusOf, row.id);
-          if (known === undefined) {
-            insertOne(row);
-            added.push(row.id);
-          } else if (known.status === 'exhausted' || known.status === 'dropped') {
-            revive.run(row.due, row.expires, row.allowed, row.id);
-            revived.push(row.id);
-          }
-        }
-        return { added, revived };
-      },
+    /** Returns the deliveries that it changed. */
+    eraseDeliveries: ({ card, now }: { readonly card: string; readonly now: Milliseconds }) => {
+      rememberErased.run(card, now);
+      const rows = rowsFrom<RowOfCard>(rowsOfCard, card);
+      for (const { seq, body, attempts } of rows)
+        eraseRow.run(erasedPayload(body), withoutBodies(attempts), seq);
+      dropOfCard.run(erasedReason, now, card);
+      return rows.map(({ id, endpoint }): ChangedDelivery => ({ id, endpoint }));
     },
-  } satisfies OperationSet;
+
+    /** Returns the ids that did not exist. */
+    insertDeliveries: (rows: readonly NewDelivery[]) => rows.filter(insertOne).map(({ id }) => id),
+
+    /**
+     * Returns the endpoint as it is now, and the deliveries that were dropped because their window was
+     * over.
+     */
+    upsertEndpoint: (input: DeliveryEndpoint & { readonly now: Milliseconds }): ChangedEndpoint => {
+      const { endpoint, org, url, active, version, enabledAt, now } = input;
+      const secrets = JSON.stringify(input.secrets);
+      const known = endpointRow(endpoint);
+      if (known === undefined) {
+        const state = active ? 'open' : 'off';
+        insertEndpoint.run(endpoint, org, url, secrets, state, null, version, enabledAt, now);
+        return { endpoint: endpointRow(endpoint) ?? null, dropped: [] };
+      }
+      if (known.state === 'closed' || version <= known.version) return { endpoint: known, dropped: [] };
+      const state = stateAfter(known, input);
+      updateEndpoint.run(url, secrets, state, now, version, enabledAt, enabledAt, endpoint);
+      const dropped = state === 'opening' ? dropSome(endpoint, now) : [];
+      if (dropped.length < rowsPerStep) openEndpoint.run(endpoint);
+      return { dropped, endpoint: endpointRow(endpoint) ?? null };
+    },
+
+    deleteEndpoint: ({ org, endpoint, reason, now }: EndpointDeletion): readonly ChangedDelivery[] => {
+      const known = endpointRow(endpoint);
+      if (known === undefined) insertEndpoint.run(endpoint, org, '', '[]', 'closed', reason, 0, 0, now);
+      else if (known.org !== org || known.state === 'closed') return [];
+      else closeEndpoint.run(reason, now, endpoint);
+      return dropSome(endpoint, now);
+    },
+
+    /**
+     * Drops some of the pending rows of an endpoint that must not be sent any more. `endpoint`: as it is
+     * now, if it has become open.
+     */
+    dropSomeDeliveries: (input: Pick<EndpointDeletion, 'endpoint' | 'now'>): ChangedEndpoint => {
+      const dropped = dropSome(input.endpoint, input.now);
+      if (dropped.length === rowsPerStep) return { endpoint: null, dropped };
+      return { endpoint: rowFrom<StoredEndpoint>(openEndpoint, input.endpoint) ?? null, dropped };
+    },
+
+    /**
+     * Removes ended deliveries after `seq`; returns the last one that was looked at, or null at the end.
+     */
+    removeEndedDeliveries: ({ seq, before }: { readonly seq: number; readonly before: Milliseconds }) => {
+      const rows = rowsFrom<OldRow>(oldRows, seq, rowsPerStep);
+      const ended = rows.filter(
+        ({ status, endedAt, occurredAt }) => status !== 'pending' && (endedAt ?? occurredAt) <= before,
+      );
+      for (const row of ended) removeRow.run(row.seq);
+      const last = rows.at(-1);
+      const newest = numberFrom(newestRow);
+      // Later rows are younger, but for those that were made while the clock was ahead.
+      const isYoung = (at: Milliseconds): boolean => at > before && at <= (newest ?? at);
+      const isLast = last === undefined || rows.length < rowsPerStep || isYoung(last.occurredAt);
+      return { removed: ended.length, last: isLast ? null : last.seq };
+    },
+
+    /** Returns the endpoint as it is now, or null if the attempt was recorded before. */
+    recordAttempt: (input: AttemptInput): StoredEndpoint | null => {
+      const { delivery, endpoint, number, attempt, outcome, enabledAt, disableAfter } = input;
+      const { at } = attempt;
+      const json = JSON.stringify(attempt);
+      if (outcome.status === 'delivered') {
+        if (recordSuccess.run(json, at, delivery, number - 1).changes === 0) return null;
+        return rowFrom<StoredEndpoint>(countSuccess, at, enabledAt, endpoint) ?? null;
+      }
+      const due = outcome.status === 'pending' ? outcome.due : null;
+      const endedAt = due === null ? at : null;
+      const { changes } = recordFailure.run(json, due, endedAt, outcome.status, delivery, number - 1);
+      if (changes === 0) return null;
+      const failure = attempt.error ?? `HTTP ${attempt.httpStatus}`;
+      return rowFrom<StoredEndpoint>(countFailure, enabledAt, failure, disableAfter, endpoint) ?? null;
+    },
+
+    retryDelivery: ({ org, id, now, expires }: Retry): ChangedDelivery | 'unknown' | 'refused' => {
+      const row = rowFrom<Pick<DeliveryRow, 'id' | 'status' | 'endpoint' | 'org'>>(statusOf, id);
+      if (row === undefined || row.org !== org) return 'unknown';
+      if (row.status === 'delivered' || isDeleted(row.endpoint)) return 'refused';
+      if (row.status === 'pending') dueNow.run(now, expires, id);
+      else revive.run(now, expires, 0, id);
+      return { id: row.id, endpoint: row.endpoint };
+    },
+
+    /** Makes some dead letters due; those after `cursor` with `continueRedrive`, unless it is null. */
+    redriveDeliveries: (input: RedriveInput) => {
+      const { revived, cursor } = redriveSome(input);
+      if (cursor !== null) saveRedrive.run(null, JSON.stringify({ ...input, cursor }));
+      return { revived, cursor };
+    },
+
+    /** Goes on with the oldest redrive that is not finished; null if there is none. */
+    continueRedrive: (): readonly ChangedDelivery[] | null => {
+      const first = rowFrom<{ readonly id: number; readonly input: string }>(firstRedrive);
+      if (first === undefined) return null;
+      const input = JSON.parse(first.input) as RedriveInput;
+      const { revived, cursor } = redriveSome(input);
+      if (cursor === null) removeRedrive.run(first.id);
+      else saveRedrive.run(first.id, JSON.stringify({ ...input, cursor }));
+      return revived;
+    },
+
+    /** Returns the ids of added rows, and of revived ones. */
+    replayDeliveries: (rows: readonly NewDelivery[]) => {
+      const added: DeliveryId[] = [];
+      const revived: DeliveryId[] = [];
+      for (const row of rows) {
+        if (endpointRow(row.endpoint)?.state === 'closed') continue;
+        const known = rowFrom<{ readonly status: string }>(statusOf, row.id);
+        if (known === undefined) {
+          insertOne(row);
+          added.push(row.id);
+        } else if (known.status === 'exhausted' || known.status === 'dropped') {
+          revive.run(row.due, row.expires, row.allowed, row.id);
+          revived.push(row.id);
+        }
+      }
+      return { added, revived };
+    },
+  };
 };

@@ -2,7 +2,6 @@ import { LazyLru } from '../../../application/memory/lazy-lru.js';
 import { noStream } from '../../../application/ports/event-store.js';
 import { keptLonger, answerTtl } from '../../../application/ports/idempotency-store.js';
 import { numberFrom, rowsFrom, type Database } from '../database.js';
-import type { OperationSet } from './operation-set.js';
 
 /**
  * One event as it is stored; `data` is without its personal part. A tuple, because an object's field names
@@ -165,20 +164,19 @@ export const appendOperations = (database: Database, onHead: (position: number) 
   };
 
   return {
-    operations: {
-      append,
-      completeKey: complete,
-    },
+    operations: { append, completeKey: complete },
+    /** The memory of the open transaction becomes valid. */
     committed: () => {
       changedStreams.clear();
       if (position === committedPosition) return;
       committedPosition = position;
       onHead(position);
     },
+    /** It is dropped. */
     rolledBack: () => {
       for (const stream of changedStreams) heads.delete(stream);
       changedStreams.clear();
       position = committedPosition;
     },
-  } satisfies OperationSet;
+  };
 };

@@ -10,7 +10,7 @@ const probeOperations = (database: Database) => {
     'create table if not exists probe (one integer primary key check (one = 1), filler blob not null) strict',
   );
   const write = database.prepare('insert or replace into probe values (1, zeroblob(?))');
-  return { operations: { probe: (bytes: number): void => void write.run(bytes) } };
+  return { probe: (bytes: number): void => void write.run(bytes) };
 };
 
 /** A write in SQL. Its text is a constant of a store, and is kept prepared. */
@@ -29,38 +29,33 @@ const statementOperations = (database: Database) => {
     }
     return changed;
   };
-  return { operations: { write, removeRows: write } };
+  return { write, removeRows: write };
 };
 
 /**
- * Every write to events.db. They share one queue, one thread and its commits. Each set is in a file apart
- * from its store, because the thread loads the sets alone. `onHead` is called with the position of the log's
- * last event after each commit that appended events.
+ * Every write to events.db, which the writer's thread runs inside its transactions. They share one queue, one
+ * thread and its commits. Input and output cross threads: plain data only. If an operation throws, nothing of
+ * it is stored, and the others of its group run again without it. So throw for events that must not happen,
+ * and return a value for the expected ones. The operations of a store are in a file apart from it, because
+ * the thread loads them alone. `onHead` is called with the position of the log's last event after each commit
+ * that appended events.
  */
-export const openOperationSets = (database: Database, onHead: (position: number) => void) =>
-  [
-    appendOperations(database, onHead),
-    statementOperations(database),
-    deliveryOperations(database),
-    tileOperations(database),
-    probeOperations(database),
-  ] as const;
+export const openOperations = (database: Database, onHead: (position: number) => void) => {
+  const appending = appendOperations(database, onHead);
+  return {
+    ...appending,
+    operations: {
+      ...appending.operations,
+      ...statementOperations(database),
+      ...deliveryOperations(database),
+      ...tileOperations(database),
+      ...probeOperations(database),
+    },
+  };
+};
 
-type Sets = ReturnType<typeof openOperationSets>;
-type Merged<Set> = Set extends { readonly operations: infer Operations }
-  ? (operations: Operations) => void
-  : never;
-
-/** The operations of all sets, by name. */
-export type Operations = (Sets[number] extends infer Set ? Merged<Set> : never) extends (
-  operations: infer All,
-) => void
-  ? All
-  : never;
+/** The operations by name. */
+type Operations = ReturnType<typeof openOperations>['operations'];
 export type OperationName = keyof Operations;
-export type InputOf<Name extends OperationName> = Operations[Name] extends (input: infer Input) => unknown
-  ? Input
-  : never;
-export type OutputOf<Name extends OperationName> = Operations[Name] extends (input: never) => infer Output
-  ? Output
-  : never;
+export type InputOf<Name extends OperationName> = Parameters<Operations[Name]>[0];
+export type OutputOf<Name extends OperationName> = ReturnType<Operations[Name]>;

@@ -12,8 +12,7 @@ import {
   type Database,
 } from '../database.js';
 import { insideGate, type Gate, type InsideGate } from '../gate.js';
-import type { OperationSet } from './operation-set.js';
-import { openOperationSets } from './operations.js';
+import { openOperations } from './operations.js';
 
 /**
  * The start data of the writer's thread. `head` is shared by all threads: the position of the log's last
@@ -219,20 +218,18 @@ export const openWriter = (start: WriterStart) => {
   };
   emptyWriteAheadLog(database);
   markFormat(database);
-  const sets: readonly OperationSet[] = openOperationSets(database, shareHead);
-  const operations: ReadonlyMap<string, (input: never) => unknown> = new Map(
-    sets.flatMap((set) => Object.entries(set.operations)),
-  );
+  const { operations, committed, rolledBack } = openOperations(database, shareHead);
+  const byName: ReadonlyMap<string, (input: never) => unknown> = new Map(Object.entries(operations));
   shareHead(numberFrom(database.prepare('select max(position) from events')) ?? 0);
   return {
     database,
     run: ({ name, input }: WriteRequest): unknown => {
-      const operation = operations.get(name);
+      const operation = byName.get(name);
       if (operation === undefined) throw new Error(`there is no write named ${name}`);
       return operation(input as never);
     },
-    committed: () => sets.forEach((set) => set.committed?.()),
-    rolledBack: () => sets.forEach((set) => set.rolledBack?.()),
+    committed,
+    rolledBack,
     /** Wakes the threads that wait for new events, if there are any. */
     wakeReaders: () => {
       if (wokenAt === head) return;

@@ -11,7 +11,7 @@ import {
   sqliteKeyUses,
   sqliteSignInRecords,
 } from '../../../adapters/sqlite/records/records.js';
-import { openOperationSets, type SqlWrite } from '../../../adapters/sqlite/writer/operations.js';
+import { openOperations, type SqlWrite } from '../../../adapters/sqlite/writer/operations.js';
 import type { SqliteWriter } from '../../../adapters/sqlite/writer/writer.js';
 import { Instant, OrganizationId, Uuid } from '../../../domain/ids.js';
 import { VirtualClock } from '../../support/memory/clock.js';
@@ -97,7 +97,7 @@ const filters = (): readonly DeliveryFilter[] => {
 describe('the queries of events.db', () => {
   it('end by an index, whatever they ask of a table that grows', async () => {
     const { database, plain, statements } = recording();
-    openOperationSets(database, () => undefined);
+    openOperations(database, () => undefined);
     const head = new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT);
     logQueries({ database, head, onDamage: () => undefined });
     for (const sql of await writesOf(database)) statements.add(sql);

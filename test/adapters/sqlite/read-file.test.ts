@@ -62,7 +62,6 @@ const opened = async (
       keys: noKeys(directory),
       clock,
       thread,
-      onDamage: fail,
       fail,
     });
     try {
@@ -334,7 +333,6 @@ describe('the file of the read models', () => {
         keys: noKeys(directory),
         clock,
         thread: new URL('../../support/fixtures/notes-thread.js', import.meta.url),
-        onDamage: fail,
         fail: (error) => failures.push(error),
       });
       await eventually(() => failures.length > 0);
