@@ -12,8 +12,7 @@ import { deliveryMetrics } from '../../adapters/http/api/delivery-metrics.js';
 import { erasureRoutes } from '../../adapters/http/operator/erasures.js';
 import { exportRoutes } from '../../adapters/http/operator/exports.js';
 import { eventRoutes } from '../../adapters/http/api/events.js';
-import { hookMetrics } from '../../adapters/http/api/hook-metrics.js';
-import { hookRoutes } from '../../adapters/http/api/hooks.js';
+import { hookMetrics, hookRoutes } from '../../adapters/http/api/hooks.js';
 import { operatorHookRoutes } from '../../adapters/http/operator/hooks.js';
 import { operatorCardRoutes } from '../../adapters/http/operator/cards.js';
 import { keyRoutes, operatorKeyRoutes } from '../../adapters/http/operator/keys.js';
@@ -28,9 +27,8 @@ import { peopleRoutes } from '../../adapters/http/operator/people.js';
 import { catalogueListRoutes, catalogueRoutes } from '../../adapters/http/operator/catalogue.js';
 import { customerListRoutes, customerRoutes } from '../../adapters/http/operator/customers.js';
 import { operatorWebhookRoutes } from '../../adapters/http/operator/webhooks.js';
-import { httpMetrics } from '../../adapters/http/server/metrics.js';
+import { httpMetrics } from '../../adapters/http/server/request-log.js';
 import { httpServer } from '../../adapters/http/server/server.js';
-import { verifierRoutes } from '../../adapters/http/api/verifier.js';
 import { webhookRoutes } from '../../adapters/http/api/webhooks.js';
 import { Uploads } from '../../application/contacts/uploads.js';
 import { personalSeal } from '../../application/personal/personal.js';
@@ -192,7 +190,6 @@ const buildGraph = (context: ProcessContext) => {
       keys: engine.personalKeys,
       isWitnessed: policyOfLog && isWitnessed(policyOfLog),
     }),
-    ...verifierRoutes(),
     ...(settings.console ? peopleRoutes(api) : []),
     ...pictureRoutes(api),
     ...pageRoutes({

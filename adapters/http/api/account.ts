@@ -11,68 +11,61 @@ import type { Front } from '../../../domain/artwork.js';
 import type { DesignDocument } from '../../../projections/organizations.js';
 import { scopes } from '../../../domain/api-key.js';
 import { pageCursor, pageLimit } from '../schema/fields.js';
-import { examples, objectKind, organizationId, shownNumber, shownText } from '../schema/shown.js';
+import * as shown from '../schema/shown.js';
 import { instant, listOf, pageOf, timestamp, wholeList } from './responses.js';
-import { route, type Route } from '../server/route.js';
+import { route, type Route, type HttpRequest } from '../server/route.js';
 import { pathOfPicture } from '../web/paths.js';
+import type { KeyCaller } from '../server/access.js';
 
-const account = z
-  .object({
-    object: objectKind('account'),
-    organization: z
-      .object({ id: organizationId, name: shownText('The name of the organization.', 'Acme') })
-      .describe('The organization to which the key belongs.'),
-    label: shownText('The label of the key.', 'Shop').nullable(),
-    scopes: z.array(z.enum(scopes)).describe('What the key may do.'),
-  })
-  .meta({ id: 'Account', description: 'The key of a request, and whose it is.' });
-const creditBalance = z
-  .object({
-    object: objectKind('credit_balance'),
-    balance: shownNumber('The credits that are left.', 41).min(0),
-  })
-  .meta({ id: 'CreditBalance', description: 'The credits that are left.' });
-const previewUrl = shownText(
-  'The address of a picture of the front, as WebP: all that have it can see the picture until it is erased, also of a design that is archived or withdrawn. Null if there is none.',
-  `https://cards.example/pictures/${'0f'.repeat(32)}/preview.webp`,
-)
-  .meta({ format: 'uri' })
+const account = shown.component('Account', 'The key of a request, and whose it is.', {
+  object: shown.objectKind('account'),
+  organization: shown.nested('The organization to which the key belongs.', {
+    id: shown.organizationId,
+    name: shown.text('The name of the organization.', 'Acme'),
+  }),
+  label: shown.textOrNull('The label of the key.', 'Shop'),
+  scopes: z.array(z.enum(scopes)).describe('What the key may do.'),
+});
+const creditBalance = shown.component('CreditBalance', 'The credits that are left.', {
+  object: shown.objectKind('credit_balance'),
+  balance: shown.number('The credits that are left.', 41).min(0),
+});
+const previewUrl = shown
+  .url(
+    'The address of a picture of the front, as WebP: all that have it can see the picture until it is erased, also of a design that is archived or withdrawn. Null if there is none.',
+    `https://cards.example/pictures/${'0f'.repeat(32)}/preview.webp`,
+  )
   .nullable();
-export const design = z
-  .object({
-    id: shownText('To be sent as `design_id`.', examples.uuid),
-    object: objectKind('design'),
-    name: shownText('The name of the design.', 'Thank you'),
-    collection_slug: shownText(
-      'The collection card of which this design is a copy; null if it is none.',
-      'thank-you-botanical',
-    ).nullable(),
+export const design = shown.component('Design', 'A saved design: the printed front of a card.', {
+  id: shown.text('To be sent as `design_id`.', shown.examples.uuid),
+  object: shown.objectKind('design'),
+  name: shown.text('The name of the design.', 'Thank you'),
+  collection_slug: shown.textOrNull(
+    'The collection card of which this design is a copy; null if it is none.',
+    'thank-you-botanical',
+  ),
+  preview_url: previewUrl,
+  created_at: instant('When the design was saved.'),
+});
+const collectionCard = shown.component(
+  'CollectionCard',
+  'A card of the public collection, whose front can be chosen as a design.',
+  {
+    id: shown.text('To be sent as `design_id`.', 'card:thank-you-botanical'),
+    object: shown.objectKind('collection_card'),
+    title: shown.text('The title of the card.', 'Thank you, botanical'),
     preview_url: previewUrl,
-    created_at: instant('When the design was saved.'),
-  })
-  .meta({ id: 'Design', description: 'A saved design: the printed front of a card.' });
-const collectionCard = z
-  .object({
-    id: shownText('To be sent as `design_id`.', 'card:thank-you-botanical'),
-    object: objectKind('collection_card'),
-    title: shownText('The title of the card.', 'Thank you, botanical'),
-    preview_url: previewUrl,
-    url: shownText(
+    url: shown.url(
       "The address of the card's public page.",
       'https://cards.example/collection/thank-you-botanical',
-    ).meta({ format: 'uri' }),
-  })
-  .meta({
-    id: 'CollectionCard',
-    description: 'A card of the public collection, whose front can be chosen as a design.',
-  });
-const handwriting = z
-  .object({
-    name: shownText('To be sent as `handwriting`.', 'Everyday'),
-    object: objectKind('handwriting'),
-    house_hand: z.boolean().describe("Whether this is the organization's house hand."),
-  })
-  .meta({ id: 'Handwriting', description: 'A handwriting on offer.' });
+    ),
+  },
+);
+const handwriting = shown.component('Handwriting', 'A handwriting on offer.', {
+  name: shown.text('To be sent as `handwriting`.', 'Everyday'),
+  object: shown.objectKind('handwriting'),
+  house_hand: shown.boolean("Whether this is the organization's house hand."),
+});
 
 const handwritingList = listOf(handwriting, 'HandwritingList');
 
@@ -92,27 +85,30 @@ export const designBody =
     created_at: timestamp(createdAt),
   });
 
-const operation = (id: string, summary: string, description: string, schema: z.ZodType) => ({
-  id,
-  summary,
-  access: { kind: 'key', scope: null } as const,
-  tags: ['account'],
-  responses: { 200: { description, schema } },
-});
+/** Any valid key may call these. */
+const shared = { access: { kind: 'key', scope: null }, tags: ['account'] } as const;
 
 export interface AccountRouteDeps extends ReadAccountsDeps {
   readonly baseUrl: () => string;
 }
 
-/** Any valid key may call these. (decision 53: the form of lists) */
+const handwritings = (deps: AccountRouteDeps) => ({
+  ...shared,
+  answers: { 200: ['Every handwriting on offer.', handwritingList] } as const,
+  handle: async ({ caller }: HttpRequest<KeyCaller>) => {
+    const { houseHand, names } = await readHandwritings(deps, caller.org);
+    const all = names.map((name) => ({ name, object: 'handwriting', house_hand: name === houseHand }));
+    return { body: wholeList(all) };
+  },
+});
+
+/** (decision 53: the form of lists) */
 export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
   route('GET /api/v1/account', {
-    ...operation(
-      'getAccount',
-      'Check a key',
-      'The organization of the key, and what the key may do.',
-      account,
-    ),
+    ...shared,
+    id: 'getAccount',
+    summary: 'Check a key',
+    answers: { 200: ['The organization of the key, and what the key may do.', account] },
     handle: async ({ caller }) => {
       const { org, label, scopes } = caller;
       const { name } = await readAccount(deps, org);
@@ -120,30 +116,34 @@ export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
     },
   }),
   route('GET /api/v1/credits', {
-    ...operation('getCredits', 'Read the credit balance', 'The credit balance.', creditBalance),
+    ...shared,
+    id: 'getCredits',
+    summary: 'Read the credit balance',
+    answers: { 200: ['The credit balance.', creditBalance] },
     handle: async ({ caller }) => ({
       body: { object: 'credit_balance', balance: await readBalance(deps, caller.org) },
     }),
   }),
   route('GET /api/v1/designs', {
-    ...operation(
-      'listDesigns',
-      'List saved designs, newest first',
-      "Every saved design that isn't archived.",
-      listOf(design, 'DesignList'),
-    ),
+    ...shared,
+    id: 'listDesigns',
+    summary: 'List saved designs, newest first',
+    answers: { 200: ["Every saved design that isn't archived.", listOf(design, 'DesignList')] },
     handle: async ({ caller }) => {
       const designs = await readDesigns(deps, caller.org);
       return { body: wholeList(designs.map(designBody(deps))) };
     },
   }),
   route('GET /api/v1/collection', {
-    ...operation(
-      'listCollection',
-      'List the cards of the public collection, newest first',
-      'A page of the cards that are on offer. Their ids are sent as `design_id`.',
-      listOf(collectionCard, 'CollectionCardList'),
-    ),
+    ...shared,
+    id: 'listCollection',
+    summary: 'List the cards of the public collection, newest first',
+    answers: {
+      200: [
+        'A page of the cards that are on offer. Their ids are sent as `design_id`.',
+        listOf(collectionCard, 'CollectionCardList'),
+      ],
+    },
     query: z.object({
       limit: pageLimit,
       starting_after: pageCursor('card:thank-you-botanical', 'the id of its last card'),
@@ -159,24 +159,16 @@ export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
       }));
     },
   }),
-  ...[
-    { path: '/api/v1/handwriting', id: 'listHandwritings', summary: 'List handwritings' },
-    {
-      path: '/v1/handwriting',
-      id: 'listHandwritingsShort',
-      summary: 'List handwritings by another address',
-      description: 'The same as `GET /api/v1/handwriting`: call that one.',
-      deprecated: true,
-    },
-  ].map(({ path, id, summary, ...rest }) =>
-    route(`GET ${path}`, {
-      ...operation(id, summary, 'Every handwriting on offer.', handwritingList),
-      ...rest,
-      handle: async ({ caller }) => {
-        const { houseHand, names } = await readHandwritings(deps, caller.org);
-        const all = names.map((name) => ({ name, object: 'handwriting', house_hand: name === houseHand }));
-        return { body: wholeList(all) };
-      },
-    }),
-  ),
+  route('GET /api/v1/handwriting', {
+    ...handwritings(deps),
+    id: 'listHandwritings',
+    summary: 'List handwritings',
+  }),
+  route('GET /v1/handwriting', {
+    ...handwritings(deps),
+    id: 'listHandwritingsShort',
+    summary: 'List handwritings by another address',
+    description: 'The same as `GET /api/v1/handwriting`: call that one.',
+    deprecated: true,
+  }),
 ];

@@ -5,7 +5,7 @@ import { parseInstant } from '../../../domain/calendar.js';
 import { truncate } from '../../../domain/text.js';
 import { DomainError } from '../../../domain/errors.js';
 import { optionalText } from '../schema/fields.js';
-import { shownPosition, shownRevision } from '../schema/shown.js';
+import * as shown from '../schema/shown.js';
 import { instant, pageOf, timestamp } from './responses.js';
 import type { TextResponse } from '../server/route.js';
 
@@ -13,7 +13,7 @@ const position = /^\d{1,18}$/;
 
 /** A query parameter that names a moment: a position of the log or a time. */
 export const momentParam = (description: string, example = '2026-03-31T23:59:59Z') =>
-  optionalText({ code: 'invalid_parameter', description, examples: [example] });
+  optionalText(description, example, { code: 'invalid_parameter' });
 
 type Log = Pick<EventStore, 'head' | 'markAt'>;
 
@@ -42,7 +42,7 @@ const readMoment = async (log: Log, sent: string, param: string): Promise<Moment
 /** A further field of a response as of a moment: the event at which it stopped, in its stream. */
 export const asOfField = {
   as_of: z
-    .object({ position: shownPosition, revision: shownRevision, at: instant('When the event occurred.') })
+    .object({ position: shown.position, revision: shown.revision, at: instant('When the event occurred.') })
     .nullable()
     .optional()
     .describe('There if `at` was sent: the last event that the response is made of; null if there is none.'),

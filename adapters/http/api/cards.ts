@@ -21,17 +21,9 @@ import { NumberText } from '../../../domain/plain-object.js';
 import { countCharacters } from '../../../domain/text.js';
 import type { CardDocument } from '../../../projections/cards.js';
 import { newCard, readCardFields } from './card-fields.js';
+import { noAddress } from './contact-fields.js';
 import { optionalChoice, optionalText, pageCursor, pageLimit, text } from '../schema/fields.js';
-import {
-  alwaysTrue,
-  cardCode,
-  examples,
-  objectKind,
-  shownAddress,
-  shownNumber,
-  shownText,
-  nullText,
-} from '../schema/shown.js';
+import * as shown from '../schema/shown.js';
 import type { Json } from '../schema/read.js';
 import { instant, jsonOnce, listOf, pageOf, receiptFor, receiptHeader, timestamp } from './responses.js';
 import { canonical } from '../server/json-body.js';
@@ -44,22 +36,20 @@ export interface CardRouteDeps extends SendCardDeps, ChangeCardDeps, ReadDeps {
 }
 
 const date = (description: string, example: string) =>
-  shownText(description, example).meta({ format: 'date' });
-const window = z
-  .object({
+  shown.text(description, example).meta({ format: 'date' });
+const window = shown.component(
+  'ArrivalWindow',
+  'When the card arrives: a window of four to five days that ends on the arrive-by date, never a promised day.',
+  {
     earliest: date('The first day on which the card may arrive.', '2030-06-10'),
     latest: date('The last day on which the card should arrive.', '2030-06-14'),
-  })
-  .meta({
-    id: 'ArrivalWindow',
-    description:
-      'When the card arrives: a window of four to five days that ends on the arrive-by date, never a promised day.',
-  });
-const heldReason = nullText('Why the card needs a person, in plain words; null unless it is held.');
-const reference = shownText(
+  },
+);
+const heldReason = shown.nullText('Why the card needs a person, in plain words; null unless it is held.');
+const reference = shown.textOrNull(
   `The reference that was sent, cut at ${maxReferenceLength} characters; null if there was none.`,
   'order-1001',
-).nullable();
+);
 /** In place of `erased_at` where nothing was erased. */
 export const unreadable = z
   .boolean()
@@ -67,10 +57,10 @@ export const unreadable = z
   .describe(
     "True if the personal data can't be read although nothing erased it: its key is lost. Else absent.",
   );
-const orderPage = shownText(
+const orderPage = shown.url(
   "The address of the card's order page.",
-  `https://cards.example/cards/${examples.card}`,
-).meta({ format: 'uri' });
+  `https://cards.example/cards/${shown.examples.card}`,
+);
 /** The course of a card, and its sender's name for it. */
 const course = {
   mailed_at: instant('When the card was handed to the carrier.').nullable(),
@@ -81,122 +71,97 @@ const course = {
 };
 const status = z.enum(cardStatuses).describe('Where the card is.');
 
-const recipient = z
-  .object({
-    name: shownAddress.name.nullable(),
-    line1: shownAddress.line1.nullable(),
-    line2: shownAddress.line2.nullable(),
-    city: shownAddress.city.nullable(),
-    state: shownAddress.state.nullable(),
-    zip: shownAddress.zip.nullable(),
-    country: shownAddress.country.nullable(),
-  })
-  .describe('Every field is null once the personal data of the card was erased, or if it is unreadable.')
-  .meta({ id: 'Recipient' });
-const noRecipient = {
-  name: null,
-  line1: null,
-  line2: null,
-  city: null,
-  state: null,
-  zip: null,
-  country: null,
-};
+const recipient = shown.component(
+  'Recipient',
+  'Every field is null once the personal data of the card was erased, or if it is unreadable.',
+  {
+    name: shown.address.name.nullable(),
+    line1: shown.address.line1.nullable(),
+    line2: shown.address.line2.nullable(),
+    city: shown.address.city.nullable(),
+    state: shown.address.state.nullable(),
+    zip: shown.address.zip.nullable(),
+    country: shown.address.country.nullable(),
+  },
+);
+const noRecipient = { name: null, ...noAddress, country: null };
 
 const scheduledNote =
   'The card is scheduled and one credit was spent. It can be cancelled until a machine starts on it.';
 
-export const sentCard = z
-  .object({
-    id: cardCode,
-    object: objectKind('card'),
-    status: z
-      .enum(['scheduled', 'held'])
-      .describe('When the card is read later, `scheduled` is `pending` and `held` is `blocked`.'),
-    held_reason: heldReason,
-    recipient: z
-      .object({
-        name: shownAddress.name
-          .nullable()
-          .describe('Null only in a replay after the personal data was erased.'),
-      })
-      .describe('To whom the card is mailed.'),
-    arrives_between: window,
-    reference,
-    note: shownText('What happens next, for people.', scheduledNote),
-    url: orderPage,
-  })
-  .meta({ id: 'SentCard', description: 'A card that was accepted.' });
+export const sentCard = shown.component('SentCard', 'A card that was accepted.', {
+  id: shown.cardCode,
+  object: shown.objectKind('card'),
+  status: z
+    .enum(['scheduled', 'held'])
+    .describe('When the card is read later, `scheduled` is `pending` and `held` is `blocked`.'),
+  held_reason: heldReason,
+  recipient: shown.nested('To whom the card is mailed.', {
+    name: shown.address.name.nullable().describe('Null only in a replay after the personal data was erased.'),
+  }),
+  arrives_between: window,
+  reference,
+  note: shown.text('What happens next, for people.', scheduledNote),
+  url: orderPage,
+});
 
-export const cardRow = z
-  .object({
-    id: cardCode,
-    object: objectKind('card'),
-    status,
-    recipient: recipient
-      .pick({ name: true, city: true, state: true })
-      .describe('Every field is null once the personal data of the card was erased, or if it is unreadable.'),
-    arrives_between: window,
-    ...course,
-  })
-  .meta({ id: 'CardRow', description: 'A card in a list.' });
+export const cardRow = shown.component('CardRow', 'A card in a list.', {
+  id: shown.cardCode,
+  object: shown.objectKind('card'),
+  status,
+  recipient: recipient
+    .pick({ name: true, city: true, state: true })
+    .describe('Every field is null once the personal data of the card was erased, or if it is unreadable.'),
+  arrives_between: window,
+  ...course,
+});
 
 /** Steps of production, of which at most the first has started. */
 export const stepsExample = (first: 'pending' | 'in_progress') =>
   steps.map((step, at) => ({ step, status: at === 0 ? first : 'pending', completed_at: null }));
 
 /** The fields of a card on lookup; the operator's card has more. */
-export const wholeCard = z
-  .object({
-    id: cardCode,
-    object: objectKind('card'),
-    status,
-    held_reason: heldReason,
-    recipient,
-    handwriting: shownText('The name of the handwriting.', 'Everyday'),
-    arrives_between: window,
-    steps: z
-      .array(
-        z
-          .object({
-            step: z.enum(steps).describe('The step of production.'),
-            status: z.enum(stepStatuses).describe('How far the step is.'),
-            completed_at: instant('When the step was completed.').nullable(),
-          })
-          .meta({ id: 'CardStep', description: 'A step of production.' }),
-      )
-      .length(steps.length)
-      .meta({
-        description: 'Always six entries, in the order of production.',
-        examples: [stepsExample('pending')],
+export const wholeCard = shown.component('Card', 'A card.', {
+  id: shown.cardCode,
+  object: shown.objectKind('card'),
+  status,
+  held_reason: heldReason,
+  recipient,
+  handwriting: shown.text('The name of the handwriting.', 'Everyday'),
+  arrives_between: window,
+  steps: z
+    .array(
+      shown.component('CardStep', 'A step of production.', {
+        step: z.enum(steps).describe('The step of production.'),
+        status: z.enum(stepStatuses).describe('How far the step is.'),
+        completed_at: instant('When the step was completed.').nullable(),
       }),
-    ...course,
-    url: orderPage,
-  })
-  .meta({ id: 'Card', description: 'A card.' });
+    )
+    .length(steps.length)
+    .meta(shown.words('Always six entries, in the order of production.', stepsExample('pending'))),
+  ...course,
+  url: orderPage,
+});
 
-export const cancelledCard = z
-  .object({
-    id: cardCode,
-    object: objectKind('card'),
-    status: z.literal('cancelled').describe('Always `cancelled`.'),
-    cancelled: alwaysTrue,
-    credits_refunded: shownNumber('0 if nothing was charged, or if an earlier cancel refunded it.', 1)
-      .min(0)
-      .max(1),
-    note: shownText('What happened, for people.', 'The card is cancelled and its credit was returned.'),
-  })
-  .meta({ id: 'CancelledCard', description: 'A card that was cancelled.' });
+export const cancelledCard = shown.component('CancelledCard', 'A card that was cancelled.', {
+  id: shown.cardCode,
+  object: shown.objectKind('card'),
+  status: z.literal('cancelled').describe('Always `cancelled`.'),
+  cancelled: shown.alwaysTrue,
+  credits_refunded: shown
+    .number('0 if nothing was charged, or if an earlier cancel refunded it.', 1)
+    .min(0)
+    .max(1),
+  note: shown.text('What happened, for people.', 'The card is cancelled and its credit was returned.'),
+});
 
 /**
  * The card code in a path. A blank one is refused with `missing_id`. (decision 4: a path without a code, or
  * with broken encoding)
  */
-export const pathCode = text({
+export const pathCode = text('The card code, in any case. O is read as 0, I and L as 1.', 'HC-7K3M9QX', {
   code: 'missing_id',
   hint: 'the code of a card, in the path',
-  description: 'The card code, in any case. O is read as 0, I and L as 1.',
-  examples: ['HC-7K3M9QX'],
 });
 export const cardCodeParam = z.object({ card_code: pathCode });
 
@@ -322,14 +287,12 @@ export const statusFrom = (filter: CardStatus | keyof typeof createWords): CardS
 
 export const cardListQuery = z.object({
   limit: pageLimit,
-  status: optionalChoice([...cardStatuses, 'scheduled', 'held'], {
-    description: 'Only cards with this status. `scheduled` means `pending`, and `held` means `blocked`.',
-  }),
-  reference: optionalText(
-    { description: 'Only cards with exactly this reference.', examples: ['order-1001'] },
-    readReference,
+  status: optionalChoice(
+    [...cardStatuses, 'scheduled', 'held'],
+    'Only cards with this status. `scheduled` means `pending`, and `held` means `blocked`.',
   ),
-  starting_after: pageCursor(examples.card, 'the code of its last card'),
+  reference: optionalText('Only cards with exactly this reference.', 'order-1001', { rule: readReference }),
+  starting_after: pageCursor(shown.examples.card, 'the code of its last card'),
 });
 
 export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
@@ -404,7 +367,7 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
     access: { kind: 'key', scope: 'cards:read' },
     query: cardListQuery,
     tags: ['cards'],
-    responses: { 200: { description: 'A page of cards.', schema: listOf(cardRow, 'CardList') } },
+    answers: { 200: ['A page of cards.', listOf(cardRow, 'CardList')] },
     handle: async ({ caller, query }) => {
       const page = await listCards(deps, caller.org, {
         limit: query.limit,
@@ -423,7 +386,7 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
     undecodable: 'card_not_found',
     blank: true,
     tags: ['cards'],
-    responses: { 200: { description: 'The card with its six production steps.', schema: wholeCard } },
+    answers: { 200: ['The card with its six production steps.', wholeCard] },
     handle: async ({ caller, params }) => ({
       body: cardBody(await lookUpCard(deps, codeFrom(params.card_code), caller.org), deps.baseUrl()),
     }),
@@ -438,7 +401,7 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
     description:
       'Allowed while the card is pending, queued or held. A repeat is a 200, too, and refunds nothing.',
     tags: ['cards'],
-    responses: { 200: { description: 'The card is cancelled.', schema: cancelledCard } },
+    answers: { 200: ['The card is cancelled.', cancelledCard] },
     errors: ['too_late_to_cancel'],
     handle: async (request) => {
       const { org } = request.caller;

@@ -15,9 +15,10 @@ import { readLine } from '../../../domain/text.js';
 import { country, exampleRecipient } from './card-fields.js';
 import { optional, optionalText, annotations } from '../schema/fields.js';
 import { parseFields } from '../schema/read.js';
+import * as shown from '../schema/shown.js';
 
 const part = (description: string, example: string, rule = addressPart) =>
-  optionalText({ description, examples: [example] }, rule);
+  optionalText(description, example, { rule: rule });
 
 const address = z
   .object({
@@ -55,94 +56,59 @@ const nameCodes = ['missing_name', 'invalid_parameter'] as const;
  * A complete contact as a client sends it, in the order in which refusals are reported. (decision 2: of
  * several wrong fields, one is reported)
  */
-export const contactRecord = z
-  .object({
+export const contactRecord = shown.component(
+  'ContactInput',
+  'A complete contact: what is left out is empty afterwards.',
+  {
     external_id: optionalText(
-      {
-        number: 'text',
-        description:
-          'Your own identifier, case-sensitive: the contact with it is replaced. Without it, every call creates a contact.',
-        examples: ['crm-1001'],
-      },
-      readExternalId,
+      'Your own identifier, case-sensitive: the contact with it is replaced. Without it, every call creates a contact.',
+      'crm-1001',
+      { number: 'text', rule: readExternalId },
     ),
     name: optionalText(
-      {
-        code: 'missing_name',
-        codes: nameCodes,
-        description:
-          'Required unless `first_name` or `last_name` is sent. Its first word becomes the first name, the rest the last name.',
-        examples: ['Ada Lovelace'],
-      },
-      readName,
+      'Required unless `first_name` or `last_name` is sent. Its first word becomes the first name, the rest the last name.',
+      'Ada Lovelace',
+      { code: 'missing_name', codes: nameCodes, rule: readName },
     ),
     first_name: optionalText(
-      {
-        code: 'missing_name',
-        codes: nameCodes,
-        description: `Together with \`last_name\`, preferred to \`name\`. Both together have at most ${maxContactTextLength} characters, too.`,
-        examples: ['Ada'],
-      },
-      readName,
+      `Together with \`last_name\`, preferred to \`name\`. Both together have at most ${maxContactTextLength} characters, too.`,
+      'Ada',
+      { code: 'missing_name', codes: nameCodes, rule: readName },
     ),
-    last_name: optionalText(
-      { code: 'missing_name', codes: nameCodes, description: 'The last name.', examples: ['Lovelace'] },
-      readName,
-    ),
-    company: optionalText(
-      {
-        maxLength: maxContactTextLength,
-        description: 'The variable {{company}} in the template of a hook.',
-        examples: ['Analytical Engines'],
-      },
-      readLine,
-    ),
-    job_title: optionalText(
-      {
-        maxLength: maxContactTextLength,
-        description: 'The variable {{job_title}} in the template of a hook.',
-        examples: ['Mathematician'],
-      },
-      readLine,
-    ),
+    last_name: optionalText('The last name.', 'Lovelace', {
+      code: 'missing_name',
+      codes: nameCodes,
+      rule: readName,
+    }),
+    company: optionalText('The variable {{company}} in the template of a hook.', 'Analytical Engines', {
+      maxLength: maxContactTextLength,
+      rule: readLine,
+    }),
+    job_title: optionalText('The variable {{job_title}} in the template of a hook.', 'Mathematician', {
+      maxLength: maxContactTextLength,
+      rule: readLine,
+    }),
     email: optionalText(
-      {
-        list: 'of one',
-        description: 'Not checked. Kept in lower case; of `Name <address>` the address.',
-        examples: ['ada@example.com'],
-      },
-      readEmail,
+      'Not checked. Kept in lower case; of `Name <address>` the address.',
+      'ada@example.com',
+      { list: 'of one', rule: readEmail },
     ),
-    phone: optionalText(
-      {
-        maxLength: maxPhoneLength,
-        description: 'The telephone number. It is stored and never used.',
-        examples: ['+1 217 555 0100'],
-      },
-      readLine,
-    ),
+    phone: optionalText('The telephone number. It is stored and never used.', '+1 217 555 0100', {
+      maxLength: maxPhoneLength,
+      rule: readLine,
+    }),
     address: optional(address),
-    birthday: optionalText(
-      {
-        code: 'invalid_birthday',
-        description: 'MM-DD or YYYY-MM-DD. The year is not kept.',
-        examples: ['12-10'],
-      },
-      readBirthday,
-    ),
+    birthday: optionalText('MM-DD or YYYY-MM-DD. The year is not kept.', '12-10', {
+      code: 'invalid_birthday',
+      rule: readBirthday,
+    }),
     work_anniversary: optionalText(
-      {
-        code: 'invalid_date',
-        format: 'date',
-        description: 'YYYY-MM-DD. The variable {{years}} in the template of a hook is counted from it.',
-        examples: ['2020-02-29'],
-      },
-      readWorkAnniversary,
+      'YYYY-MM-DD. The variable {{years}} in the template of a hook is counted from it.',
+      '2020-02-29',
+      { code: 'invalid_date', format: 'date', rule: readWorkAnniversary },
     ),
-  })
-  .meta({
-    id: 'ContactInput',
-    description: 'A complete contact: what is left out is empty afterwards.',
+  },
+  {
     examples: [
       {
         external_id: 'crm-1001',
@@ -153,7 +119,8 @@ export const contactRecord = z
         birthday: '12-10',
       },
     ],
-  });
+  },
+);
 
 /**
  * Reads a complete contact; fields that are left out are null. Throws `invalid_parameter`, `missing_name`,

@@ -9,50 +9,44 @@ import { streamName, type OrganizationId } from '../../../domain/ids.js';
 import type { ContactDocument } from '../../../projections/contacts.js';
 import { contactRecord, noAddress, readContact } from './contact-fields.js';
 import { optionalText, pageCursor, pageLimit } from '../schema/fields.js';
-import { examples, objectKind, shownAddress, shownText } from '../schema/shown.js';
+import * as shown from '../schema/shown.js';
 import { byId, instant, listOf, pageOf, receiptFor, receiptHeader, timestamp } from './responses.js';
 import { route, type JsonResponse, type Route, type TextResponse } from '../server/route.js';
 
-export const contactResponse = z
-  .object({
-    id: shownText('Stable across updates.', examples.uuid).meta({ format: 'uuid' }),
-    object: objectKind('contact'),
-    external_id: shownText("The client's own identifier.", 'crm-1001').nullable(),
-    name: shownText('The full name; null once the personal data was erased.', 'Ada Lovelace').nullable(),
-    first_name: shownText('The first name.', 'Ada').nullable(),
-    last_name: shownText('The last name.', 'Lovelace').nullable(),
-    company: shownText('Where the contact works.', 'Analytical Engines').nullable(),
-    job_title: shownText('What the contact does there.', 'Mathematician').nullable(),
-    email: shownText('Never mailed to.', 'ada@example.com').nullable(),
-    phone: shownText('Stored, never used.', '+1 217 555 0100').nullable(),
-    address: z
-      .object({
-        line1: shownAddress.line1.nullable(),
-        line2: shownAddress.line2.nullable(),
-        city: shownAddress.city.nullable(),
-        state: shownAddress.state.nullable(),
-        zip: shownAddress.zip.nullable(),
-        country: z.literal('US').describe('Always `US`: cards are mailed inside the US only.'),
-        status: z
-          .literal('unverified')
-          .describe('Only the form of an address is checked, not whether mail can be delivered there.'),
-      })
-      .describe('The postal address.'),
-    birthday: shownText('MM-DD. The year is not kept.', '12-10').nullable(),
-    work_anniversary: shownText(
-      'The day on which the contact began to work there; the year counts.',
-      '2020-02-29',
-    )
-      .meta({ format: 'date' })
-      .nullable(),
-    created_at: instant('When the contact was created.'),
-    updated_at: instant('When the contact was last saved or erased.'),
-    erased_at: instant(
-      'When the details were erased, unless they were saved again since; else absent.',
-    ).optional(),
-    unreadable,
-  })
-  .meta({ id: 'Contact', description: 'A contact of the address book.' });
+export const contactResponse = shown.component('Contact', 'A contact of the address book.', {
+  id: shown.text('Stable across updates.', shown.examples.uuid).meta({ format: 'uuid' }),
+  object: shown.objectKind('contact'),
+  external_id: shown.textOrNull("The client's own identifier.", 'crm-1001'),
+  name: shown.textOrNull('The full name; null once the personal data was erased.', 'Ada Lovelace'),
+  first_name: shown.textOrNull('The first name.', 'Ada'),
+  last_name: shown.textOrNull('The last name.', 'Lovelace'),
+  company: shown.textOrNull('Where the contact works.', 'Analytical Engines'),
+  job_title: shown.textOrNull('What the contact does there.', 'Mathematician'),
+  email: shown.textOrNull('Never mailed to.', 'ada@example.com'),
+  phone: shown.textOrNull('Stored, never used.', '+1 217 555 0100'),
+  address: shown.nested('The postal address.', {
+    line1: shown.address.line1.nullable(),
+    line2: shown.address.line2.nullable(),
+    city: shown.address.city.nullable(),
+    state: shown.address.state.nullable(),
+    zip: shown.address.zip.nullable(),
+    country: z.literal('US').describe('Always `US`: cards are mailed inside the US only.'),
+    status: z
+      .literal('unverified')
+      .describe('Only the form of an address is checked, not whether mail can be delivered there.'),
+  }),
+  birthday: shown.textOrNull('MM-DD. The year is not kept.', '12-10'),
+  work_anniversary: shown
+    .text('The day on which the contact began to work there; the year counts.', '2020-02-29')
+    .meta({ format: 'date' })
+    .nullable(),
+  created_at: instant('When the contact was created.'),
+  updated_at: instant('When the contact was last saved or erased.'),
+  erased_at: instant(
+    'When the details were erased, unless they were saved again since; else absent.',
+  ).optional(),
+  unreadable,
+});
 
 /** The details of a contact, as clients send and get them; null if they can't be read. */
 export const detailsBody = (known: ContactDetails | null) => ({
@@ -85,15 +79,9 @@ const bodyOf = (
 
 export const contactsQuery = z.object({
   limit: pageLimit,
-  email: optionalText({
-    description: 'Only contacts with this email, in any case.',
-    examples: ['ada@example.com'],
-  }),
-  external_id: optionalText({
-    description: 'Only the contact with this external_id, exactly.',
-    examples: ['crm-1001'],
-  }),
-  starting_after: pageCursor(examples.uuid, 'the id of its last contact'),
+  email: optionalText('Only contacts with this email, in any case.', 'ada@example.com'),
+  external_id: optionalText('Only the contact with this external_id, exactly.', 'crm-1001'),
+  starting_after: pageCursor(shown.examples.uuid, 'the id of its last contact'),
 });
 
 type ListQuery = z.output<typeof contactsQuery>;
@@ -112,10 +100,8 @@ export const saveContactOperation = {
 export const listContactsOperation = {
   summary: 'List contacts, newest first',
   description: 'In the order in which they were created, whatever was updated since then. Filters combine.',
-  responses: {
-    200: { description: 'One page of contacts.', schema: listOf(contactResponse, 'ContactList') },
-  },
-} as const satisfies Partial<Route>;
+  answers: { 200: ['One page of contacts.', listOf(contactResponse, 'ContactList')] },
+} as const;
 
 export interface ContactRouteDeps extends SaveContactDeps {
   readonly readModels: ReadModels;

@@ -2,28 +2,28 @@ import { z } from 'zod';
 import { readStatement, type StatementLine } from '../../../application/money/credits.js';
 import type { WriteDeps } from '../../../application/writing/execute.js';
 import { pageCursor, pageLimit } from '../schema/fields.js';
-import { cardCode, shownActor, shownNumber, shownText } from '../schema/shown.js';
+import * as shown from '../schema/shown.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, type Route } from '../server/route.js';
 
-export const movementRow = z
-  .object({
-    revision: shownText('Its place in the ledger, from 0. Pass as `starting_after`.', '3'),
+export const movementRow = shown.component(
+  'CreditMovement',
+  'A movement of the credits of an organization.',
+  {
+    revision: shown.text('Its place in the ledger, from 0. Pass as `starting_after`.', '3'),
     at: instant('When it was made.'),
     kind: z.enum(['purchase', 'withdrawal', 'spend', 'return']).describe('What kind of movement it is.'),
-    change: shownNumber('What it adds to the balance; negative if it takes.', -1),
-    balance: shownNumber('The balance that it leaves.', 41),
-    card: cardCode.nullable().describe('The code of the card that it is for.'),
-    reason: shownText('The reason that was given; else null.', 'refund').nullable(),
-    reference: shownText(
+    change: shown.number('What it adds to the balance; negative if it takes.', -1),
+    balance: shown.number('The balance that it leaves.', 41),
+    card: shown.cardCode.nullable().describe('The code of the card that it is for.'),
+    reason: shown.textOrNull('The reason that was given; else null.', 'refund'),
+    reference: shown.textOrNull(
       'What the buyer calls the purchase, such as the number of an invoice; null if there is none.',
       'invoice-2026-03',
-    ).nullable(),
-    actor: shownActor,
-  })
-  .meta({
-    id: 'CreditMovement',
-    description: 'A movement of the credits of an organization.',
+    ),
+    actor: shown.actor,
+  },
+  {
     examples: [
       {
         revision: '3',
@@ -37,7 +37,8 @@ export const movementRow = z
         actor: { kind: 'key', id: '4f9d1c1e-7f0b-4f0a-9a53-0d2f6b7c8e91' },
       },
     ],
-  });
+  },
+);
 
 export const movementList = listOf(movementRow, 'CreditMovementList');
 
@@ -84,7 +85,7 @@ export const movementRoutes = (deps: WriteDeps): readonly Route[] => [
       starting_after: pageCursor('3'),
     }),
     tags: ['account'],
-    responses: { 200: { description: 'A page of movements.', schema: movementList } },
+    answers: { 200: ['A page of movements.', movementList] },
     handle: async ({ caller, query: { limit, starting_after: startingAfter } }) => {
       const lines = await readStatement(deps, caller.org, { startingAfter, limit });
       return pageOf(lines, limit, ({ revision }) => String(revision), forOwner);

@@ -17,7 +17,7 @@ import {
   pageCursor,
   pageLimit,
 } from '../schema/fields.js';
-import { examples } from '../schema/shown.js';
+import * as shown from '../schema/shown.js';
 import { preferredType } from '../server/media-types.js';
 import { webhookEvent } from '../schema/outbound.js';
 import { firstRows, listOf, pageOf } from './responses.js';
@@ -25,9 +25,9 @@ import { route, type Route, type ServerSentEvent } from '../server/route.js';
 
 const query = z.object({
   limit: pageLimit,
-  starting_after: pageCursor(examples.event, 'the id of its last event'),
-  type: optionalChoice(publicEventTypes, { description: 'Only events of this type.' }),
-  card: optionalText({ description: 'Only events of this card.', examples: [examples.card] }),
+  starting_after: pageCursor(shown.examples.event, 'the id of its last event'),
+  type: optionalChoice(publicEventTypes, 'Only events of this type.'),
+  card: optionalText('Only events of this card.', shown.examples.card),
   format: eventFormat,
 });
 
@@ -35,17 +35,16 @@ const cloudEventField = (description: string, example: string) =>
   z
     .string()
     .optional()
-    .meta({ description: `${description} Only in CloudEvents.`, examples: [example] });
+    .meta(shown.words(`${description} Only in CloudEvents.`, example));
 
-const listedEvent = webhookEvent
-  .extend({
-    specversion: cloudEventField('The version of CloudEvents.', '1.0'),
-    source: cloudEventField('The address of the service.', 'https://cards.example'),
-    subject: cloudEventField('The card code.', examples.card),
-    time: cloudEventField('The same as `created`.', '2026-03-02T15:04:05.678Z'),
-    datacontenttype: cloudEventField('The type of `data`.', 'application/json'),
-  })
-  .meta({ id: 'ListedEvent', description: 'The event as webhooks tell it.' });
+const listedEvent = shown.component('ListedEvent', 'The event as webhooks tell it.', {
+  ...webhookEvent.shape,
+  specversion: cloudEventField('The version of CloudEvents.', '1.0'),
+  source: cloudEventField('The address of the service.', 'https://cards.example'),
+  subject: cloudEventField('The card code.', shown.examples.card),
+  time: cloudEventField('The same as `created`.', '2026-03-02T15:04:05.678Z'),
+  datacontenttype: cloudEventField('The type of `data`.', 'application/json'),
+});
 
 const batchType = 'application/cloudevents-batch+json';
 const cloudEventTypes = [batchType, 'application/cloudevents+json'] as const;
@@ -105,7 +104,7 @@ export const eventRoutes = (deps: EventRoutesDeps): readonly Route[] => [
       'Last-Event-ID': {
         description:
           'With `Accept: text/event-stream`: events after this one, whatever `starting_after` says. Omit both to begin with the first.',
-        schema: { type: 'string', examples: [examples.event] },
+        schema: { type: 'string', examples: [shown.examples.event] },
       },
     },
     responses: {
@@ -118,7 +117,7 @@ export const eventRoutes = (deps: EventRoutesDeps): readonly Route[] => [
             schema: {
               type: 'string',
               examples: [
-                `<https://cards.example/api/v1/events?starting_after=${examples.event}>; rel="next"`,
+                `<https://cards.example/api/v1/events?starting_after=${shown.examples.event}>; rel="next"`,
               ],
             },
           },

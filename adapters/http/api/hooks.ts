@@ -1,3 +1,4 @@
+import { Counter, type Registry } from 'prom-client';
 import { z } from 'zod';
 import { newCommand, OutcomeUnknown } from '../../../application/writing/execute.js';
 import { fireHook, openHook } from '../../../application/hooks/fire-hook.js';
@@ -13,11 +14,21 @@ import { exampleRecipient } from './card-fields.js';
 import { cardReceipt, sentCard, sentCardBody } from './cards.js';
 import { ClientGone, failureOf, refusalOf, statusOf } from '../server/errors.js';
 import { optionalText, text } from '../schema/fields.js';
-import type { HookMetrics } from './hook-metrics.js';
 import { hookPayload, readHookPayload } from './hook-payload.js';
-import { alwaysTrue, examples, objectKind, shownAddress, shownText } from '../schema/shown.js';
+import * as shown from '../schema/shown.js';
 import { receiptHeader } from './responses.js';
 import { route, type Route } from '../server/route.js';
+
+/** Calls of hooks that their log does not have. `limited`: beyond the hook's rate limit. */
+export const hookMetrics = (registry: Registry) => {
+  const calls = new Counter({
+    name: 'unlogged_hook_calls_total',
+    help: 'Refused hook calls that are in no hook’s log: of deleted hooks, or beyond the rate limit after the first of a minute.',
+    labelNames: ['reason'] as const,
+    registers: [registry],
+  });
+  return { deleted: () => calls.inc({ reason: 'deleted' }), limited: () => calls.inc({ reason: 'limited' }) };
+};
 
 export interface HookRouteDeps extends SendCardDeps, HookDeps {
   readonly suspensions: Suspensions;
@@ -25,24 +36,22 @@ export interface HookRouteDeps extends SendCardDeps, HookDeps {
   readonly rateLimiter: RateLimiter;
   /** How many calls of a hook are let through in a clock minute. */
   readonly callsPerMinute: number;
-  readonly metrics: HookMetrics;
+  readonly metrics: ReturnType<typeof hookMetrics>;
   /** Called with failures to record a call; the call gets its response all the same. */
   readonly onUnrecordedCall: (call: HookCall, error: unknown) => void;
 }
 
 const example = { ...exampleRecipient, line2: 'Apt 4', country: 'US' };
 
-const verification = z
-  .object({
-    object: objectKind('inbound_hook'),
-    ready: alwaysTrue,
-    message: shownText(
-      'What to do next, for people.',
-      'Ready. POST a recipient and a message as JSON to this URL.',
-    ),
-    example: z.object(shownAddress).describe('An address that may be sent.'),
-  })
-  .meta({ id: 'InboundHook', description: 'Says that a hook can be called, and with what.' });
+const verification = shown.component('InboundHook', 'Says that a hook can be called, and with what.', {
+  object: shown.objectKind('inbound_hook'),
+  ready: shown.alwaysTrue,
+  message: shown.text(
+    'What to do next, for people.',
+    'Ready. POST a recipient and a message as JSON to this URL.',
+  ),
+  example: shown.nested('An address that may be sent.', shown.address),
+});
 
 const ready = {
   object: 'inbound_hook',
@@ -123,11 +132,9 @@ const recorded = async (
   return sent;
 };
 
-const token = text({
+const token = text('The token: the only credential.', shown.examples.token, {
   code: 'invalid_hook',
   hint: "the token of a hook's URL",
-  description: 'The token: the only credential.',
-  examples: [examples.token],
 });
 
 /** The URLs to which form tools and shops post. (docs/contract.md#inbound-hooks) */
@@ -182,15 +189,13 @@ export const hookRoutes = (deps: HookRouteDeps): readonly Route[] => [
     id: 'verifyHook',
     summary: 'Verify a hook URL',
     access: { kind: 'public' },
-    params: z.object({ token: optionalText({ description: 'Not checked.', examples: [examples.token] }) }),
+    params: z.object({ token: optionalText('Not checked.', shown.examples.token) }),
     failure: 'internal_error',
     undecodable: 'as-is',
     description:
       'For tools that fetch a URL before they save it. Never sends a card, and does not check the token: only a POST does.',
     tags: ['hooks'],
-    responses: {
-      200: { description: 'The URL can be called. Says nothing about the token.', schema: verification },
-    },
+    answers: { 200: ['The URL can be called. Says nothing about the token.', verification] },
     handle: () => Promise.resolve({ body: ready }),
   }),
 ];

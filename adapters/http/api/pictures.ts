@@ -4,7 +4,7 @@ import type { Clock } from '../../../application/ports/system.js';
 import { ArtworkDigest } from '../../../domain/artwork.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
-import { text } from '../schema/fields.js';
+import { unlistedParam } from '../schema/fields.js';
 import { isKnown } from '../server/documents.js';
 import { route, type Route } from '../server/route.js';
 import { pictureFiles, picturePath } from '../web/paths.js';
@@ -57,7 +57,10 @@ export const pictureRoutes = (deps: PictureDeps): readonly Route[] => {
       id: 'getPicture',
       summary: 'A picture of the front of a card',
       access: { kind: 'public' },
-      params: z.object({ digest: text({ code: 'not_found' }), file: text({ code: 'not_found' }) }),
+      params: z.object({
+        digest: unlistedParam,
+        file: unlistedParam,
+      }),
       hidden: true,
       handle: async (request) => {
         const { params } = request;

@@ -7,7 +7,7 @@ import { addressLines } from '../../../domain/recipient.js';
 import { unwrap } from '../../../domain/errors.js';
 import { design, previewOf } from './account.js';
 import { exampleMessage, exampleRecipient, newCard, readCardFields } from './card-fields.js';
-import { objectKind, shownNumber, shownText } from '../schema/shown.js';
+import * as shown from '../schema/shown.js';
 import type { JsonObject } from '../schema/read.js';
 import { route, type Route } from '../server/route.js';
 import { Envelope, Sheet } from '../web/letter.js';
@@ -34,42 +34,36 @@ const readPreview = (sent: JsonObject) => {
   return { ...shown, ...((shown.recipient !== null || wanted !== null) && { designId: wanted }) };
 };
 
-const preview = z
-  .object({
-    object: objectKind('preview'),
-    handwriting: shownText('The name of the handwriting; the house hand if none was sent.', 'Everyday'),
-    fits: z.boolean().describe('False if the card would be held, because the message takes too many lines.'),
-    lines: z.array(z.string()).meta({
-      description: 'The message as it is broken into lines.',
-      examples: [['Thank you for everything, Ada.']],
-    }),
-    size_pt: shownNumber('The size of the writing in points: the largest in which the message fits.', 14),
-    not_drawn: z.array(z.string()).meta({
-      description: 'Characters that the typeface of the preview lacks. The pen may well write them.',
-      examples: [[]],
-    }),
-    svg: shownText(
-      'An SVG image of the inside of the card, with a typeface that resembles the handwriting where it is installed.',
-      '<svg xmlns="http://www.w3.org/2000/svg"></svg>',
+const preview = shown.component('Preview', 'A card as it would look.', {
+  object: shown.objectKind('preview'),
+  handwriting: shown.text('The name of the handwriting; the house hand if none was sent.', 'Everyday'),
+  fits: shown.boolean('False if the card would be held, because the message takes too many lines.'),
+  lines: shown.texts('The message as it is broken into lines.', 'Thank you for everything, Ada.'),
+  size_pt: shown.number('The size of the writing in points: the largest in which the message fits.', 14),
+  not_drawn: shown.texts('Characters that the typeface of the preview lacks. The pen may well write them.'),
+  svg: shown.text(
+    'An SVG image of the inside of the card, with a typeface that resembles the handwriting where it is installed.',
+    '<svg xmlns="http://www.w3.org/2000/svg"></svg>',
+  ),
+  design: design
+    .pick({ id: true, name: true, collection_slug: true, preview_url: true })
+    .optional()
+    .describe(
+      'The front of the card; absent unless a `recipient` or a `design_id` was sent. The `id` is that of the saved design, or `card:<slug>` of a card of which the first send makes a copy.',
     ),
-    design: design
-      .pick({ id: true, name: true, collection_slug: true, preview_url: true })
-      .optional()
-      .describe(
-        'The front of the card; absent unless a `recipient` or a `design_id` was sent. The `id` is that of the saved design, or `card:<slug>` of a card of which the first send makes a copy.',
+  envelope: z
+    .object({
+      lines: shown.texts(
+        'The address as it is written.',
+        'Ada Lovelace',
+        '12 Analytical Way',
+        'Springfield IL 62701',
       ),
-    envelope: z
-      .object({
-        lines: z.array(z.string()).meta({
-          description: 'The address as it is written.',
-          examples: [['Ada Lovelace', '12 Analytical Way', 'Springfield IL 62701']],
-        }),
-        svg: shownText('An SVG image of the envelope.', '<svg xmlns="http://www.w3.org/2000/svg"></svg>'),
-      })
-      .optional()
-      .describe('The envelope of the card; absent unless a `recipient` was sent.'),
-  })
-  .meta({ id: 'Preview', description: 'A card as it would look.' });
+      svg: shown.text('An SVG image of the envelope.', '<svg xmlns="http://www.w3.org/2000/svg"></svg>'),
+    })
+    .optional()
+    .describe('The envelope of the card; absent unless a `recipient` was sent.'),
+});
 
 /** Of a drawing as XML, in which no text may have the end of a CDATA section. */
 const svgOf = (drawing: VNode): string => render(drawing).replaceAll(']]>', ']]&gt;');
@@ -86,7 +80,7 @@ export const previewRoutes = (
     body: { schema: newPreview, read: readPreview },
     description: 'Lays a message out on the card. Nothing is sent, spent or kept.',
     tags: ['cards'],
-    responses: { 200: { description: 'The card.', schema: preview } },
+    answers: { 200: ['The card.', preview] },
     handle: async ({ caller: { org } }, { recipient, message, handwriting, designId }) => {
       const { hand, layout, design } = await previewCard(deps, org, message, handwriting, designId);
       const lines = recipient === null ? null : addressLines(recipient);

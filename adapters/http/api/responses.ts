@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { Instant, Milliseconds, StreamName } from '../../../domain/ids.js';
-import { objectKind, nullText } from '../schema/shown.js';
+import * as shown from '../schema/shown.js';
 import { jsonType } from '../server/respond.js';
 import type { DocumentedHeader, TextResponse } from '../server/route.js';
 
 /** The schema of a timestamp in a response. */
 export const instant = (description: string) =>
-  z.string().meta({ format: 'date-time', description, examples: ['2026-03-02T15:04:05.678+00:00'] });
+  z.string().meta(shown.words(description, '2026-03-02T15:04:05.678+00:00', { format: 'date-time' }));
 
 /** A timestamp as the API writes it. (decision 22: how timestamps are written) */
 export const timestamp = (at: Instant): string => at.replace('Z', '+00:00');
@@ -19,18 +19,13 @@ export const timestampAt = (time: Milliseconds): string => timestamp(new Date(ti
  * 53: the form of lists)
  */
 export const listOf = (row: z.ZodType, id: string, more: z.ZodRawShape = {}) =>
-  z
-    .object({
-      object: objectKind('list'),
-      has_more: z.boolean().meta({
-        description: 'True if the page is full: it has `limit` rows, or 2 MiB.',
-        examples: [false],
-      }),
-      next_cursor: nullText('Pass as `starting_after` for the next page; null on the last page.'),
-      data: z.array(row).describe('The rows of this page.'),
-      ...more,
-    })
-    .meta({ id, description: 'Rows, and where the next page begins.' });
+  shown.component(id, 'Rows, and where the next page begins.', {
+    object: shown.objectKind('list'),
+    has_more: shown.boolean('True if the page is full: it has `limit` rows, or 2 MiB.', false),
+    next_cursor: shown.nullText('Pass as `starting_after` for the next page; null on the last page.'),
+    data: z.array(row).describe('The rows of this page.'),
+    ...more,
+  });
 
 /**
  * The size of the largest page, in bytes. A page has at least one row, whatever its size.

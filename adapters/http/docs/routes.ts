@@ -6,7 +6,7 @@ import { sharedDocument, type SharedDocument } from '../server/documents.js';
 import { openApiDocument } from '../document/openapi.js';
 import { jsonType } from '../server/respond.js';
 import { route, type Route } from '../server/route.js';
-import { optionalText, text } from '../schema/fields.js';
+import { optionalText, unlistedParam } from '../schema/fields.js';
 import { findAsset } from '../web/assets.js';
 import type { Drawn } from './rendered.js';
 import { groupsOf, orderOf } from './groups.js';
@@ -44,7 +44,7 @@ const pathsOf = (routes: readonly Route[]): readonly string[] => {
 
 const assets = route('GET /assets/:name', {
   ...hidden('getAsset', 'A file that pages load'),
-  params: z.object({ name: text({ code: 'not_found' }) }),
+  params: z.object({ name: unlistedParam }),
   handle: ({ params }) => {
     const document = findAsset(params.name);
     if (document === null) throw new DomainError('not_found', 'There is no such file.');
@@ -55,7 +55,7 @@ const assets = route('GET /assets/:name', {
 const errorPages = (pages: () => Promise<Drawn>): Route =>
   route('GET /docs/errors/:code', {
     ...hidden('getErrorPage', 'A page about an error code'),
-    params: z.object({ code: text({ code: 'not_found' }) }),
+    params: z.object({ code: unlistedParam }),
     handle: async ({ params }) => {
       if (!errorCodes.some((known) => known === params.code.replace(/\.md$/, '')))
         throw new DomainError(
@@ -69,7 +69,7 @@ const errorPages = (pages: () => Promise<Drawn>): Route =>
 const search = (pages: () => Promise<Drawn>): Route =>
   route(`GET ${searchPath}`, {
     ...hidden('searchDocs', 'What the documentation says about some words'),
-    query: z.object({ q: optionalText({ description: 'Words to look for.' }) }),
+    query: z.object({ q: optionalText('Words to look for.') }),
     handle: async ({ query }) => (await pages()).search((query.q ?? '').slice(0, 200)),
   });
 

@@ -125,10 +125,14 @@ const dataSchema = (schema: z.ZodObject): Node => {
   return rest;
 };
 
-const text = { type: 'string' };
-const textOrNull = { type: ['string', 'null'] };
-const instant = { type: 'string', format: 'date-time' };
-const counter = (description: string): Node => ({ type: 'string', pattern: '^[0-9]+$', description });
+const typed =
+  (facts: Node) =>
+  (description: string): Node => ({ ...facts, description });
+const text = typed({ type: 'string' });
+const textOrNull = typed({ type: ['string', 'null'] });
+const instant = typed({ type: 'string', format: 'date-time' });
+const counter = typed({ type: 'string', pattern: '^[0-9]+$' });
+const number = typed({ type: 'integer' });
 
 /** An object, of whose fields some may be absent. */
 const object = (properties: Node, ...optional: readonly string[]): Node => ({
@@ -139,46 +143,31 @@ const object = (properties: Node, ...optional: readonly string[]): Node => ({
 
 const metadata = object(
   {
-    org: {
-      ...textOrNull,
-      description: 'The organization to which the event belongs; null for the catalogue.',
-    },
+    org: textOrNull('The organization to which the event belongs; null for the catalogue.'),
     actor: { ...withMeanings(dataSchema(Actor), ['actor']), description: 'Who caused the event.' },
-    requestId: {
-      ...textOrNull,
-      description: 'The `x-request-id` of the call that caused the event; null if there was none.',
-    },
-    traceparent: {
-      ...text,
-      description:
-        'The place of that call in a trace (W3C Trace Context): as its client sent it, or begun here. Absent if there was no call, and in what an import does.',
-    },
-    correlationId: {
-      ...text,
-      description: 'The same in all events that one call caused: its `x-request-id`, or else the command.',
-    },
-    causationId: { ...text, description: 'The command that recorded the event.' },
-    schemaVersion: { type: 'integer', description: 'The version of the schema of `data`.' },
-    occurredAt: { ...instant, description: 'When the event occurred, by the clock of the service.' },
-    subject: { ...textOrNull, description: 'Whose personal data `data.personal` holds.' },
-    keyId: {
-      ...textOrNull,
-      description: 'The key that the personal data is sealed with in the log. Readers get it opened.',
-    },
-    chain: { type: 'integer', description: 'The version of the hash chain.' },
+    requestId: textOrNull('The `x-request-id` of the call that caused the event; null if there was none.'),
+    traceparent: text(
+      'The place of that call in a trace (W3C Trace Context): as its client sent it, or begun here. Absent if there was no call, and in what an import does.',
+    ),
+    correlationId: text(
+      'The same in all events that one call caused: its `x-request-id`, or else the command.',
+    ),
+    causationId: text('The command that recorded the event.'),
+    schemaVersion: number('The version of the schema of `data`.'),
+    occurredAt: instant('When the event occurred, by the clock of the service.'),
+    subject: textOrNull('Whose personal data `data.personal` holds.'),
+    keyId: textOrNull('The key that the personal data is sealed with in the log. Readers get it opened.'),
+    chain: number('The version of the hash chain.'),
     personal: {
       type: ['object', 'null'],
       required: ['digest'],
       properties: {
-        digest: { ...text, description: 'Hex SHA-256 of the stored text.' },
+        digest: text('Hex SHA-256 of the stored text.'),
       },
       description: 'Takes the place of personal data in the hash.',
     },
-    hash: { ...text, description: 'Chains the event to the one before it in its stream. (SHA-256)' },
-    mac: {
-      ...text,
-      description: 'Proves to a holder of the event key that the service wrote the event.',
-    },
+    hash: text('Chains the event to the one before it in its stream. (SHA-256)'),
+    mac: text('Proves to a holder of the event key that the service wrote the event.'),
   },
   'traceparent',
   'chain',
@@ -191,12 +180,12 @@ const cloudEventHeaders: Node = {
   description:
     'On RabbitMQ alone: the message is a CloudEvent in binary mode. Over HTTP, `format=cloudevents` makes CloudEvents in JSON.',
   properties: {
-    'cloudEvents:specversion': { ...text, description: 'Always `1.0`.' },
-    'cloudEvents:id': { ...text, description: 'The id of the event.' },
-    'cloudEvents:source': { ...text, description: 'The log: `urn:uuid:` and its id.' },
-    'cloudEvents:type': { ...text, description: 'The routing key, such as `card.CardScheduled`.' },
-    'cloudEvents:subject': { ...text, description: 'The stream of the event.' },
-    'cloudEvents:time': { ...instant, description: 'When the event occurred.' },
+    'cloudEvents:specversion': text('Always `1.0`.'),
+    'cloudEvents:id': text('The id of the event.'),
+    'cloudEvents:source': text('The log: `urn:uuid:` and its id.'),
+    'cloudEvents:type': text('The routing key, such as `card.CardScheduled`.'),
+    'cloudEvents:subject': text('The stream of the event.'),
+    'cloudEvents:time': instant('When the event occurred.'),
   },
 };
 
@@ -205,10 +194,7 @@ const routingKey = (category: Category, type: string): string => `${category}.${
 
 const payload = (category: Category, type: string, schema: z.ZodObject): Node =>
   object({
-    log: {
-      ...textOrNull,
-      description: 'The id of the log. If it changes, your positions belong to another log: begin again.',
-    },
+    log: textOrNull('The id of the log. If it changes, your positions belong to another log: begin again.'),
     position: counter(
       'The place in the log of all streams: an integer of up to 64 bits. Later events have greater positions.',
     ),
@@ -216,7 +202,7 @@ const payload = (category: Category, type: string, schema: z.ZodObject): Node =>
     revision: counter('The place in the stream, from 0.'),
     id: { type: 'string', format: 'uuid', description: 'The same however often the event is delivered.' },
     type: { const: type, description: 'The type of the event.' },
-    at: { ...instant, description: 'When the event occurred.' },
+    at: instant('When the event occurred.'),
     data: { ...withMeanings(dataSchema(schema), [type]), description: 'What happened.' },
     metadata: { $ref: '#/components/schemas/Metadata' },
   });

@@ -1,14 +1,20 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { ErrorCode } from '../../../domain/errors.js';
 import { errorPages } from './error-pages.js';
 import { statusOf } from '../server/errors.js';
-import { maxNamed } from '../schema/ignored.js';
+import { maxNamed } from '../server/query.js';
 import { hasKey, isFor, type Audience } from '../server/access.js';
 import { documented, jsonSchemaOf, type JsonSchema } from '../schema/json-schema.js';
-import { examples, shownText } from '../schema/shown.js';
+import * as shown from '../schema/shown.js';
 import { webhookEvent, webhookHeaders } from '../schema/outbound.js';
-import { eventExampleOf, textExampleOf } from './response-examples.js';
-import { exampleOf, responseExampleOf, sampleRequest, samplesOf } from './samples.js';
+import {
+  eventExampleOf,
+  exampleOf,
+  responseExampleOf,
+  sampleRequest,
+  samplesOf,
+  textExampleOf,
+} from './samples.js';
 import {
   pathParameters,
   returnedTypesOf,
@@ -69,41 +75,34 @@ const schemasOf = (routes: readonly Route[], withWebhooks: boolean) => {
 
 type SchemaOf = ReturnType<typeof schemasOf>['schemaOf'];
 
-const header = (description: string, schema: JsonSchema): DocumentedHeader => ({ description, schema });
+const header = (description: string, example: string | number, facts: JsonSchema = {}): DocumentedHeader => ({
+  description,
+  schema: { type: typeof example === 'number' ? 'integer' : 'string', ...facts, examples: [example] },
+});
 
 const everyHeader: Readonly<Record<string, DocumentedHeader>> = {
-  'x-request-id': header('Identifier of this request. Quote it when you ask for help.', {
-    type: 'string',
-    pattern: '^req_',
-    examples: ['req_01JNBSW5A4Q7M2'],
-  }),
-  'x-ratelimit-limit': header('Requests allowed per minute for this key.', {
-    type: 'integer',
-    examples: [120],
-  }),
-  'x-ratelimit-remaining': header('Requests left in the current minute.', {
-    type: 'integer',
-    examples: [119],
-  }),
-  'x-ratelimit-reset': header('Unix seconds at which the next minute begins.', {
-    type: 'integer',
-    examples: [1_772_463_900],
-  }),
+  'x-request-id': header(
+    'Identifier of this request. Quote it when you ask for help.',
+    shown.examples.request,
+    {
+      pattern: '^req_',
+    },
+  ),
+  'x-ratelimit-limit': header('Requests allowed per minute for this key.', 120),
+  'x-ratelimit-remaining': header('Requests left in the current minute.', 119),
+  'x-ratelimit-reset': header('Unix seconds at which the next minute begins.', 1_772_463_900),
 };
 /** Headers of responses to callers with a key or the operator token, if there is something to tell. */
 const toldHeaders: Readonly<Record<string, DocumentedHeader>> = {
   'x-ignored-fields': header(
     `Names of body fields and query parameters that this operation does not know and has ignored: at most ${maxNamed}, comma-separated, percent-encoded if they are not plain. Absent if there are none.`,
-    { type: 'string', examples: ['recipient.streett'] },
+    'recipient.streett',
   ),
   'x-read-model-late': header(
     'Seconds for which lists may have lacked what was written. Absent while they lack nothing.',
-    { type: 'integer', examples: [12] },
+    12,
   ),
-  'Preference-Applied': header('`handling=strict` if the request asked for it.', {
-    type: 'string',
-    examples: ['handling=strict'],
-  }),
+  'Preference-Applied': header('`handling=strict` if the request asked for it.', 'handling=strict'),
 };
 const references = (headers: Readonly<Record<string, DocumentedHeader>>) =>
   Object.fromEntries(Object.keys(headers).map((name) => [name, { $ref: `#/components/headers/${name}` }]));
@@ -113,28 +112,21 @@ const { 'x-read-model-late': _, ...refusalReferences } = keyedReferences;
 
 const prefer = header(
   '`handling=strict` refuses a request with an unknown field or query parameter, before anything is done: 400 `invalid_parameter`.',
-  { type: 'string', examples: ['handling=strict'] },
+  'handling=strict',
 );
 
-const error = z
-  .object({
-    error: z
-      .object({
-        code: shownText('Stable: safe to switch on.', 'invalid_recipient'),
-        message: shownText(
-          'For people. May change.',
-          'The ZIP code must be five digits, or nine as 12345-6789.',
-        ),
-        docs: shownText(
-          'A page about this code.',
-          'https://cards.example/docs/errors/invalid_recipient',
-        ).meta({ format: 'uri' }),
-        param: shownText('The field or parameter at fault, if there is one.', 'recipient.zip').optional(),
-        request_id: shownText('The same as the header x-request-id.', examples.request),
-      })
-      .describe('What went wrong.'),
-  })
-  .describe('Why a request was refused, or failed.');
+const error = shown.nested('Why a request was refused, or failed.', {
+  error: shown.nested('What went wrong.', {
+    code: shown.text('Stable: safe to switch on.', 'invalid_recipient'),
+    message: shown.text(
+      'For people. May change.',
+      'The ZIP code must be five digits, or nine as 12345-6789.',
+    ),
+    docs: shown.url('A page about this code.', 'https://cards.example/docs/errors/invalid_recipient'),
+    param: shown.text('The field or parameter at fault, if there is one.', 'recipient.zip').optional(),
+    request_id: shown.text('The same as the header x-request-id.', shown.examples.request),
+  }),
+});
 
 const retryAfter = (description: string): Node => ({
   'retry-after': { description, schema: { type: 'integer', minimum: 1 } },

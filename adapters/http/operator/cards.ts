@@ -29,21 +29,10 @@ import {
   type CardEvent,
 } from '../../../domain/card.js';
 import { readLine } from '../../../domain/text.js';
-import {
-  cancelledBody,
-  cancelledCard,
-  cardBody,
-  cardCodeParam,
-  cardListQuery,
-  cardRow,
-  cardRowBody,
-  pathCode,
-  statusFrom,
-  wholeCard,
-} from '../api/cards.js';
+import * as api from '../api/cards.js';
 import { asOfBody, asOfField, atQuery, momentFrom } from '../api/as-of.js';
 import { annotations, optionalText, pageCursor, reasonFacts, text } from '../schema/fields.js';
-import { eventType, examples, idOf, organizationId, shownPosition, shownText } from '../schema/shown.js';
+import * as shown from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import { byOperator, floorAccess, operatorRoute, type OperatorRequest } from './route.js';
 import { instant, listOf, pageOf, timestamp, wholeList } from '../api/responses.js';
@@ -53,58 +42,54 @@ export interface OperatorCardDeps extends ChangeCardDeps, ReadDeps {
   readonly baseUrl: () => string;
 }
 
-const cardForOperatorSchema = wholeCard
-  .extend({
-    organization: organizationId,
-    message: shownText(
-      'Null once the personal data of the card was erased.',
-      'Thank you for everything, Ada.',
-    ).nullable(),
-    design_id: shownText('The design of the card.', examples.uuid),
-    source: z.enum(['api', 'hook', 'console']).describe('Through what the card was sent.'),
-  })
-  .meta({ id: 'OperatorsCard', description: 'A card, as operators see it.' });
+const cardForOperatorSchema = shown.component('OperatorsCard', 'A card, as operators see it.', {
+  ...api.wholeCard.shape,
+  organization: shown.organizationId,
+  message: shown.textOrNull(
+    'Null once the personal data of the card was erased.',
+    'Thank you for everything, Ada.',
+  ),
+  design_id: shown.text('The design of the card.', shown.examples.uuid),
+  source: z.enum(['api', 'hook', 'console']).describe('Through what the card was sent.'),
+});
 
-const allCardsRow = cardRow
-  .extend({ held_reason: wholeCard.shape.held_reason, organization: organizationId })
-  .meta({ id: 'OperatorsCardRow', description: 'A card in a list of operators.' });
-const allCardsQuery = cardListQuery.extend({
-  organization: optionalText({
-    description: 'Only cards of the organization with this id.',
-    examples: [examples.organization],
-  }),
-  starting_after: pageCursor(examples.card),
+const allCardsRow = shown.component('OperatorsCardRow', 'A card in a list of operators.', {
+  ...api.cardRow.shape,
+  held_reason: api.wholeCard.shape.held_reason,
+  organization: shown.organizationId,
+});
+const allCardsQuery = api.cardListQuery.extend({
+  organization: optionalText('Only cards of the organization with this id.', shown.examples.organization),
+  starting_after: pageCursor(shown.examples.card),
 });
 
 const historyRow = z.object({
-  position: shownPosition,
-  revision: shownText('Revision in the stream of the card, from 0.', '3'),
-  id: idOf('event'),
-  type: eventType,
+  position: shown.position,
+  revision: shown.text('Revision in the stream of the card, from 0.', '3'),
+  id: shown.idOf('event'),
+  type: shown.eventType,
   at: instant('When the event occurred.'),
-  actor: z
-    .object({
-      kind: Actor.shape.kind.describe('The kind of actor.'),
-      id: shownText(
-        'For an operator the id of the key, or `root` for the operator token. Null for the service itself.',
-        examples.uuid,
-      ).nullable(),
-      label: shownText('What the key or the hook was called then.', 'Shop').nullable(),
-    })
-    .describe('Who did it.'),
-  request_id: shownText(
+  actor: shown.nested('Who did it.', {
+    kind: Actor.shape.kind.describe('The kind of actor.'),
+    id: shown.textOrNull(
+      'For an operator the id of the key, or `root` for the operator token. Null for the service itself.',
+      shown.examples.uuid,
+    ),
+    label: shown.textOrNull('What the key or the hook was called then.', 'Shop'),
+  }),
+  request_id: shown.textOrNull(
     'The request that did it; null for the work of the service itself.',
-    examples.request,
-  ).nullable(),
-  data: z.looseObject({}).meta({ description: 'What happened.', examples: [{}] }),
-  hash: shownText('SHA-256 that chains this event to the one before it in its stream.', examples.hash),
-  verified: z
-    .boolean()
-    .describe('Always true: the hash is that of the event. A history that fails this is not shown.'),
+    shown.examples.request,
+  ),
+  data: z.looseObject({}).meta(shown.words('What happened.', {})),
+  hash: shown.text('SHA-256 that chains this event to the one before it in its stream.', shown.examples.hash),
+  verified: shown.boolean(
+    'Always true: the hash is that of the event. A history that fails this is not shown.',
+  ),
 });
 
-const shown = ({ card, order, message }: CardForOperator, baseUrl: string) => ({
-  ...cardBody(card, baseUrl),
+const wholeBody = ({ card, order, message }: CardForOperator, baseUrl: string) => ({
+  ...api.cardBody(card, baseUrl),
   organization: order.org,
   message,
   design_id: order.design.id,
@@ -113,17 +98,14 @@ const shown = ({ card, order, message }: CardForOperator, baseUrl: string) => ({
 
 const undecodable = 'card_not_found';
 export const reasonLike = (example: string) =>
-  z.object({ reason: text(reasonFacts('The reason, in your words.', example), readLine) });
+  z.object({ reason: text('The reason, in your words.', example, reasonFacts) });
 export const withReason = reasonLike('The apartment number is missing.');
 export const stepReport = z.object({
   status: z.enum(reportedStatuses).describe('What happened to the step.'),
-  machine: optionalText(
-    { maxLength: 200, description: 'The machine that does the step.', examples: ['pen-3'] },
-    readLine,
-  ),
+  machine: optionalText('The machine that does the step.', 'pen-3', { maxLength: 200, rule: readLine }),
 });
 const stepParams = z.object({
-  card_code: pathCode,
+  card_code: api.pathCode,
   step: z.enum(steps).meta(annotations({ code: 'not_found', description: 'The step of production.' })),
 });
 
@@ -141,11 +123,11 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
       // The change is made: a failure now would deny it.
       throw new OutcomeUnknown(command.id);
     });
-    return { body: shown(was, deps.baseUrl()) };
+    return { body: wholeBody(was, deps.baseUrl()) };
   };
   const changing = {
     access: floorAccess,
-    params: cardCodeParam,
+    params: api.cardCodeParam,
     undecodable,
     answers: { 200: cardForOperatorSchema },
     errors: ['invalid_transition'],
@@ -161,7 +143,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
       handle: async ({ query }) => {
         const listed = await listAllCards(deps.readModels, {
           limit: query.limit,
-          status: query.status === null ? null : statusFrom(query.status),
+          status: query.status === null ? null : api.statusFrom(query.status),
           reference: query.reference,
           org: query.organization === null ? null : OrganizationId.parse(query.organization),
           startingAfter: query.starting_after,
@@ -170,7 +152,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
           listed,
           query.limit,
           ({ cursor }) => cursor,
-          ({ card }) => ({ ...cardRowBody(card), held_reason: card.heldReason, organization: card.org }),
+          ({ card }) => ({ ...api.cardRowBody(card), held_reason: card.heldReason, organization: card.org }),
         );
       },
     }),
@@ -178,7 +160,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
       id: 'getOperatorsCard',
       summary: 'Look up any card, as it is or as it was',
       access: floorAccess,
-      params: cardCodeParam,
+      params: api.cardCodeParam,
       query: atQuery,
       undecodable,
       answers: { 200: cardForOperatorSchema.extend(asOfField) },
@@ -186,7 +168,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
         const code = codeFrom(params.card_code);
         const moment = await momentFrom(deps.store, query.at, 'at');
         const past = await cardForOperator(deps, code, moment);
-        const body = { ...shown(past.was, deps.baseUrl()), ...(moment && asOfBody(past.asOf)) };
+        const body = { ...wholeBody(past.was, deps.baseUrl()), ...(moment && asOfBody(past.asOf)) };
         return { body };
       },
     }),
@@ -194,7 +176,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
       id: 'getCardHistory',
       summary: 'List the events of a card, oldest first: all of them, or those up to a moment',
       access: floorAccess,
-      params: cardCodeParam,
+      params: api.cardCodeParam,
       query: atQuery,
       undecodable,
       answers: { 200: listOf(historyRow, 'CardHistory', asOfField) },
@@ -260,9 +242,9 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
       id: 'cancelCardAsOperator',
       summary: 'Cancel a card, without a webhook',
       access: floorAccess,
-      params: cardCodeParam,
+      params: api.cardCodeParam,
       undecodable,
-      answers: { 200: cancelledCard },
+      answers: { 200: api.cancelledCard },
       errors: ['too_late_to_cancel'],
       handle: async (request) => {
         const code = codeFrom(request.params.card_code);
@@ -271,7 +253,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
           { code, org: null },
           newCommand(deps, byOperator(request), null),
         );
-        return { body: cancelledBody(code, creditsReturned) };
+        return { body: api.cancelledBody(code, creditsReturned) };
       },
     }),
   ];

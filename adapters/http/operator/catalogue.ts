@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { readLine } from '../../../domain/text.js';
 import {
   offerHandwriting,
   publishCollectionCard,
@@ -12,40 +11,38 @@ import {
 } from '../../../application/organizations/operator-lists.js';
 import { listOf, pageOf } from '../api/responses.js';
 import { labelFacts, pageCursor, text } from '../schema/fields.js';
-import { shownText } from '../schema/shown.js';
+import * as shown from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import type { Route } from '../server/route.js';
 import { byOperator, operatorRoute, pageQuery } from './route.js';
 
-const active = z.boolean().describe('Whether it is on offer.');
+const active = shown.boolean('Whether it is on offer.');
 const collectionRow = z.object({
-  slug: shownText('The name of the card in the collection.', 'thank-you-botanical'),
-  title: shownText('The title of the card.', 'Thank you, botanical'),
+  slug: shown.text('The name of the card in the collection.', 'thank-you-botanical'),
+  title: shown.text('The title of the card.', 'Thank you, botanical'),
   active,
 });
 const handwritingRow = z.object({
-  name: shownText('The name of the handwriting.', 'Everyday'),
+  name: shown.text('The name of the handwriting.', 'Everyday'),
   active,
 });
 
 export const collectionCard = z.object({
-  title: text(labelFacts('The title of the card.', 'Thank you, botanical'), readLine),
+  title: text('The title of the card.', 'Thank you, botanical', labelFacts),
   active,
 });
-export const collectionSlug = text({
+export const collectionSlug = text('The name of the card in the collection.', 'thank-you-botanical', {
   maxLength: 100,
   pattern: /^[A-Za-z0-9][A-Za-z0-9_-]*$/,
   hint: 'letters, digits, hyphens and underscores',
-  description: 'The name of the card in the collection.',
-  examples: ['thank-you-botanical'],
 });
 export const slugAndTitle = collectionCard.pick({ title: true }).extend({ slug: collectionSlug });
 const handwritingState = z.object({ active });
-export const handwritingName = text({
-  maxLength: 100,
-  description: 'Compared in any case; a known handwriting keeps its spelling.',
-  examples: ['Spidery'],
-});
+export const handwritingName = text(
+  'Compared in any case; a known handwriting keeps its spelling.',
+  'Spidery',
+  { maxLength: 100 },
+);
 
 /** For the operator: what is on offer, withdrawn ones too. */
 export const catalogueListRoutes = (deps: OfficeListDeps): readonly Route[] => [

@@ -9,11 +9,10 @@ import {
 } from '../../../application/money/credits.js';
 import { readBalance, type ReadAccountsDeps } from '../../../application/organizations/read-accounts.js';
 import { maxBalance } from '../../../domain/credits.js';
-import { readLine } from '../../../domain/text.js';
 import { movementBody, movementList, movementRow } from '../api/credit-movements.js';
 import { asOfBody, asOfField, atQuery, momentFrom } from '../api/as-of.js';
 import { annotations, optionalText, pageCursor, reasonFacts, text } from '../schema/fields.js';
-import { objectKind, shownNumber } from '../schema/shown.js';
+import * as shown from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import { byOperator, pageQuery, operatorRoute } from './route.js';
 import { pageOf } from '../api/responses.js';
@@ -24,29 +23,27 @@ const amount = z
   .min(1)
   .max(maxBalance)
   .meta({
-    ...annotations({ code: 'invalid_parameter', description: 'How many credits.', examples: [100] }),
+    ...annotations(shown.words('How many credits.', 100, { code: 'invalid_parameter' })),
     maximum: maxBalance,
   });
 export const purchase = z.object({
   amount,
-  reason: optionalText(reasonFacts('Why, in your words.', 'Invoice 2026-03'), readLine),
-  reference: optionalText({
-    codes: ['invalid_parameter', 'invalid_transition'],
-    maxLength: 200,
-    description:
-      'Your own text, such as an invoice number. A reference buys once: a repeat gets the same response and buys nothing, and another amount is refused.',
-    examples: ['invoice 2026-0042'],
-  }),
+  reason: optionalText('Why, in your words.', 'Invoice 2026-03', reasonFacts),
+  reference: optionalText(
+    'Your own text, such as an invoice number. A reference buys once: a repeat gets the same response and buys nothing, and another amount is refused.',
+    'invoice 2026-0042',
+    { codes: ['invalid_parameter', 'invalid_transition'], maxLength: 200 },
+  ),
 });
 const withdrawal = z.object({
   amount: amount.meta({ description: 'At most the balance.' }),
-  reason: text(reasonFacts('Why, in your words.', 'Refund of invoice 2026-0042'), readLine),
+  reason: text('Why, in your words.', 'Refund of invoice 2026-0042', reasonFacts),
 });
-const balanceLeft = z.object({ balance: shownNumber('The balance that is left.', 141) });
+const balanceLeft = z.object({ balance: shown.number('The balance that is left.', 141) });
 
 const balanceAt = z.object({
-  object: objectKind('credit_balance'),
-  balance: shownNumber('The credits that are left.', 41),
+  object: shown.objectKind('credit_balance'),
+  balance: shown.number('The credits that are left.', 41),
   last_movement: movementRow
     .nullable()
     .optional()

@@ -15,44 +15,42 @@ import { design, designBody, type AccountRouteDeps } from '../api/account.js';
 import { asOfBody, asOfField, atQuery, momentFrom } from '../api/as-of.js';
 import { byId, instant, listOf, pageOf, timestamp, wholeList } from '../api/responses.js';
 import { optionalText, text } from '../schema/fields.js';
-import { alwaysTrue, idOf, shownText } from '../schema/shown.js';
+import * as shown from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import type { Route } from '../server/route.js';
 import { reasonLike } from './cards.js';
 import { byOperator, operatorRoute, orgParam, pageQuery } from './route.js';
 
 export const newDesign = z.object({
-  name: text({ maxLength: 200, description: 'The name of the design.', examples: ['Thank you'] }, readLine),
-  collection_slug: optionalText({
-    code: 'design_not_found',
-    codes: ['design_not_found', 'too_many_designs'],
-    maxLength: 200,
-    description: 'The card of the public collection of which the design is a copy.',
-    examples: ['thank-you-botanical'],
-  }),
+  name: text('The name of the design.', 'Thank you', { maxLength: 200, rule: readLine }),
+  collection_slug: optionalText(
+    'The card of the public collection of which the design is a copy.',
+    'thank-you-botanical',
+    { code: 'design_not_found', codes: ['design_not_found', 'too_many_designs'], maxLength: 200 },
+  ),
 });
 const savedDesign = z.object({
-  id: idOf('design'),
-  name: shownText('The name of the design.', 'Thank you'),
+  id: shown.idOf('design'),
+  name: shown.text('The name of the design.', 'Thank you'),
 });
 
 const withdrawalState = z.object({
-  id: idOf('design'),
-  withdrawn: z.boolean().describe('Whether it is withdrawn.'),
+  id: shown.idOf('design'),
+  withdrawn: shown.boolean('Whether it is withdrawn.'),
 });
 
-const emailWords = { description: 'The e-mail address.', examples: ['ada@example.com'] };
+const emailWords = ['The e-mail address.', 'ada@example.com'] as const;
 export const doNotMail = z.object({
-  email: text({ list: 'of one', ...emailWords }, readMailbox),
+  email: text(...emailWords, { list: 'of one', rule: readMailbox }),
 });
 const doNotMailState = z.object({
-  email: shownText('The e-mail address.', 'ada@example.com'),
-  do_not_mail: z.boolean().describe('Whether the address is on the list.'),
+  email: shown.text(...emailWords),
+  do_not_mail: shown.boolean('Whether the address is on the list.'),
 });
 
 const address = z.object({
-  id: idOf('entry'),
-  email: shownText('Null if it can no longer be read.', 'ada@example.com').nullable(),
+  id: shown.idOf('entry'),
+  email: shown.textOrNull('Null if it can no longer be read.', 'ada@example.com'),
   created_at: instant('When the address was added.'),
 });
 
@@ -100,7 +98,7 @@ export const customerRoutes = (deps: AdministrationDeps): readonly Route[] => [
   operatorRoute(`DELETE /organizations/:org/designs/:id`, {
     id: 'archiveDesign',
     summary: 'Archive a saved design',
-    answers: { 200: z.object({ id: idOf('design'), archived: alwaysTrue }) },
+    answers: { 200: z.object({ id: shown.idOf('design'), archived: shown.alwaysTrue }) },
     handle: async (request) => {
       const { id } = request.params;
       await removeDesign(deps, byOperator(request), request.params.org, id);
@@ -141,7 +139,7 @@ export const customerRoutes = (deps: AdministrationDeps): readonly Route[] => [
   operatorRoute(`DELETE /organizations/:org/do-not-mail/:email`, {
     id: 'removeFromDoNotMail',
     summary: 'Remove an e-mail address from the do-not-mail list',
-    params: z.object({ org: orgParam, email: text(emailWords, readEmail) }),
+    params: z.object({ org: orgParam, email: text(...emailWords, { rule: readEmail }) }),
     answers: { 200: doNotMailState },
     handle: async (request) => {
       const { email: address } = request.params;

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { readLine } from '../../../domain/text.js';
 import {
   erasePersonal,
   findSubjects,
@@ -7,66 +6,61 @@ import {
   type EraseDeps,
 } from '../../../application/personal/erase.js';
 import { optional, optionalText, reasonFacts, text } from '../schema/fields.js';
-import { cardCode, examples, idOf, shownAddress, shownText } from '../schema/shown.js';
+import * as shown from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import { byOperator, privacyAccess, operatorRoute } from './route.js';
 import { instant, timestamp } from '../api/responses.js';
 import type { Route } from '../server/route.js';
 
-const words = (description: string, example: string) => ({ description, examples: [[example]] });
 const some = optional(z.array(z.string()).max(maxSubjects));
 const erasure = z.object({
-  cards: some.meta(words('Codes of posted, cancelled or failed cards.', examples.card)),
-  contacts: some.meta(words('Ids of contacts.', examples.uuid)),
-  with_designs: optional(z.boolean()).meta({
-    description:
+  cards: some.meta(shown.words('Codes of posted, cancelled or failed cards.', [shown.examples.card])),
+  contacts: some.meta(shown.words('Ids of contacts.', [shown.examples.uuid])),
+  with_designs: optional(z.boolean()).meta(
+    shown.words(
       'True erases the pictures of designs, too, that no other card has. Their addresses work for up to an hour more, and longer for a picture that another design has; browsers and backups may keep them.',
-    examples: [true],
-  }),
+      true,
+    ),
+  ),
   reason: text(
-    reasonFacts('The reason. It is recorded and never erased: leave out names.', 'Request of 2 March'),
-    readLine,
+    'The reason. It is recorded and never erased: leave out names.',
+    'Request of 2 March',
+    reasonFacts,
   ),
 });
 
-const all = z.array(z.string());
 const erased = z.object({
-  cards: all.meta(words('The codes of the cards that are erased.', examples.card)),
-  contacts: all.meta(words('The ids of the contacts that are erased.', examples.uuid)),
-  designs: all.meta(words('The ids of the designs whose pictures are erased.', examples.uuid)),
+  cards: shown.texts('The codes of the cards that are erased.', shown.examples.card),
+  contacts: shown.texts('The ids of the contacts that are erased.', shown.examples.uuid),
+  designs: shown.texts('The ids of the designs whose pictures are erased.', shown.examples.uuid),
 });
 
 const subjectQuery = z.object({
-  name: optionalText({ description: 'Part of the name, in any case.', examples: ['Lovelace'] }),
-  zip: optionalText({ description: 'The beginning of the ZIP code.', examples: ['62701'] }),
-  email: optionalText({
-    description: 'Part of the e-mail address, in any case. Only contacts have one.',
-    examples: ['ada@example.com'],
-  }),
+  name: optionalText('Part of the name, in any case.', 'Lovelace'),
+  zip: optionalText('The beginning of the ZIP code.', '62701'),
+  email: optionalText('Part of the e-mail address, in any case. Only contacts have one.', 'ada@example.com'),
 });
 
 const person = {
-  name: shownAddress.name.nullable(),
-  zip: shownAddress.zip.nullable(),
+  name: shown.address.name.nullable(),
+  zip: shown.address.zip.nullable(),
   created_at: instant('When it was made.'),
 };
 const subjects = z.object({
-  cards: z
-    .array(z.object({ id: cardCode, status: shownText('Where the card is.', 'posted'), ...person }))
-    .describe(`Cards to that person, newest first: at most ${maxSubjects}.`),
-  contacts: z
-    .array(
-      z.object({
-        id: idOf('contact'),
-        email: shownText('The e-mail address.', 'ada@example.com').nullable(),
-        ...person,
-      }),
-    )
-    .describe(`Contacts of that person, newest first: at most ${maxSubjects}.`),
-  more: z.boolean().meta({
-    description: 'Whether there are more: ask again with more of the name, or once these are erased.',
-    examples: [false],
+  cards: shown.list(`Cards to that person, newest first: at most ${maxSubjects}.`, {
+    id: shown.cardCode,
+    status: shown.text('Where the card is.', 'posted'),
+    ...person,
   }),
+  contacts: shown.list(`Contacts of that person, newest first: at most ${maxSubjects}.`, {
+    id: shown.idOf('contact'),
+    email: shown.textOrNull('The e-mail address.', 'ada@example.com'),
+    ...person,
+  }),
+  more: shown.boolean(
+    'Whether there are more: ask again with more of the name, or once these are erased.',
+    false,
+  ),
 });
 
 /** For the operator: finding a person's data, and erasing it. (docs/operations.md#erase-personal-data) */

@@ -18,40 +18,35 @@ import type { Route } from '../server/route.js';
 const treeSize = /^[0-9]{1,15}$/;
 
 const wanted = z.object({
-  card: optionalText({
-    maxLength: 100,
-    description: 'Every event of the card with this code.',
-    examples: [examples.card],
-  }),
-  organization: optionalText({
-    maxLength: 100,
-    description: 'Every event of the organization with this id; with `from` or `to`, those of the period.',
-    examples: [examples.organization],
-  }),
-  from: optionalText({
-    maxLength: 40,
-    description:
-      'The beginning of a period: events after this position, or from this time on (ISO 8601). Of other organizations only the hashes are shown, if `organization` is given.',
-    examples: ['2026-03-01T00:00:00Z'],
-  }),
-  to: optionalText({
-    maxLength: 40,
-    description:
-      'The end of a period: up to this position, or before this time. It ends with the first checkpoint at or after it.',
-    examples: ['2026-04-01T00:00:00Z'],
-  }),
-  personal: optionalChoice(['include', 'withhold'], {
-    description: 'Whether personal data is shown. Not, if it is left out.',
-  }),
-  artwork: optionalChoice(['include', 'withhold'], {
-    description: 'Whether the print masters of fronts are shown. Not, if it is left out.',
-  }),
-  since: optionalText({
-    pattern: treeSize,
-    hint: 'the size of a tree: a whole number',
-    description: 'The size in an older checkpoint, for the proof that it is a prefix of the log.',
-    examples: ['1042'],
-  }),
+  card: optionalText('Every event of the card with this code.', examples.card, { maxLength: 100 }),
+  organization: optionalText(
+    'Every event of the organization with this id; with `from` or `to`, those of the period.',
+    examples.organization,
+    { maxLength: 100 },
+  ),
+  from: optionalText(
+    'The beginning of a period: events after this position, or from this time on (ISO 8601). Of other organizations only the hashes are shown, if `organization` is given.',
+    '2026-03-01T00:00:00Z',
+    { maxLength: 40 },
+  ),
+  to: optionalText(
+    'The end of a period: up to this position, or before this time. It ends with the first checkpoint at or after it.',
+    '2026-04-01T00:00:00Z',
+    { maxLength: 40 },
+  ),
+  personal: optionalChoice(
+    ['include', 'withhold'],
+    'Whether personal data is shown. Not, if it is left out.',
+  ),
+  artwork: optionalChoice(
+    ['include', 'withhold'],
+    'Whether the print masters of fronts are shown. Not, if it is left out.',
+  ),
+  since: optionalText(
+    'The size in an older checkpoint, for the proof that it is a prefix of the log.',
+    '1042',
+    { pattern: treeSize, hint: 'the size of a tree: a whole number' },
+  ),
 });
 type Wanted = z.output<typeof wanted>;
 

@@ -12,11 +12,10 @@ import {
 import { unusedHook, type HookCall } from '../../../application/ports/hook-calls.js';
 import { newCommand } from '../../../application/writing/execute.js';
 import { DomainError } from '../../../domain/errors.js';
-import { readLine } from '../../../domain/text.js';
 import { asOfField, momentFrom, pastPage } from '../api/as-of.js';
 import { byId, instant, listOf, pageOf, timestamp } from '../api/responses.js';
 import { labelFacts, optional, optionalText } from '../schema/fields.js';
-import { alwaysTrue, cardCode, examples, idOf, shownNumber, shownText, nullText } from '../schema/shown.js';
+import * as shown from '../schema/shown.js';
 import { parseValues, whole, type JsonObject } from '../schema/read.js';
 import type { Route } from '../server/route.js';
 import { byOperator, operatorRoute, pageAtQuery, pageQuery } from './route.js';
@@ -27,30 +26,27 @@ export interface OperatorHookRouteDeps extends HookDeps {
 
 const exampleTemplate = 'Thank you for your order, {{name}}!';
 
-const hookResponse = z
-  .object({
-    id: idOf('hook').meta({ format: 'uuid' }),
-    label: shownText('What it is called; null if it has no label.', 'Shop').nullable(),
-    design_id: shownText(
-      'Null means the newest saved design at the time of each call.',
-      'card:thank-you-botanical',
-    ).nullable(),
-    template: shownText(
-      'The message for payloads without one; null if each payload brings its own.',
-      exampleTemplate,
-    ).nullable(),
-    signed_by: shownText('The value of the variable {{sender_name}}.', 'The team at Acme').nullable(),
-    fire_count: shownNumber('How many cards the hook has sent.', 12).min(0),
-    last_fired_at: instant('When the hook last sent a card.').nullable(),
-    paused: z
-      .boolean()
-      .meta({ description: 'True if the hook is paused: calls are refused.', examples: [false] }),
-  })
-  .meta({ id: 'Hook', description: 'An inbound hook.' });
+const hookResponse = shown.component('Hook', 'An inbound hook.', {
+  id: shown.idOf('hook').meta({ format: 'uuid' }),
+  label: shown.textOrNull('What it is called; null if it has no label.', 'Shop'),
+  design_id: shown.textOrNull(
+    'Null means the newest saved design at the time of each call.',
+    'card:thank-you-botanical',
+  ),
+  template: shown.textOrNull(
+    'The message for payloads without one; null if each payload brings its own.',
+    exampleTemplate,
+  ),
+  signed_by: shown.textOrNull('The value of the variable {{sender_name}}.', 'The team at Acme'),
+  fire_count: shown.number('How many cards the hook has sent.', 12).min(0),
+  last_fired_at: instant('When the hook last sent a card.').nullable(),
+  paused: shown.boolean('True if the hook is paused: calls are refused.', false),
+});
 
-const listedHook = hookResponse
-  .extend({ fire_count: hookResponse.shape.fire_count.nullable() })
-  .meta({ id: 'ListedHook', description: 'An inbound hook in a list.' });
+const listedHook = shown.component('ListedHook', 'An inbound hook in a list.', {
+  ...hookResponse.shape,
+  fire_count: hookResponse.shape.fire_count.nullable(),
+});
 
 const bodyOf = (hook: ListedHook): object => ({
   id: hook.id,
@@ -63,19 +59,19 @@ const bodyOf = (hook: ListedHook): object => ({
   paused: hook.paused,
 });
 
-const callResponse = z
-  .object({
-    id: idOf('call').meta({ format: 'uuid' }),
-    at: instant('When the response to the call was sent.'),
-    status: shownNumber(
+const callResponse = shown.component('HookCall', 'A call of an inbound hook.', {
+  id: shown.idOf('call').meta({ format: 'uuid' }),
+  at: instant('When the response to the call was sent.'),
+  status: shown
+    .number(
       'The HTTP status of the response; 0 if the connection was dropped because the outcome was unknown.',
       201,
-    ).min(0),
-    code: nullText('The error code; null if there was no error.'),
-    card: cardCode.nullable().describe('The card that was sent; null if there was none.'),
-    request_id: shownText('The `x-request-id` of the request.', examples.request),
-  })
-  .meta({ id: 'HookCall', description: 'A call of an inbound hook.' });
+    )
+    .min(0),
+  code: shown.nullText('The error code; null if there was no error.'),
+  card: shown.cardCode.nullable().describe('The card that was sent; null if there was none.'),
+  request_id: shown.text('The `x-request-id` of the request.', shown.examples.request),
+});
 
 const callBody = ({ id, at, status, code, card, requestId }: HookCall): object => ({
   id,
@@ -86,34 +82,24 @@ const callBody = ({ id, at, status, code, card, requestId }: HookCall): object =
   request_id: requestId,
 });
 
-export const newHook = z
-  .object({
-    label: optionalText(labelFacts('What the hook is called.', 'Shop'), readLine),
-    design_id: optionalText({
-      code: 'design_not_found',
-      codes: ['design_not_found', 'too_many_designs'],
-      description:
-        'The id of a saved design, or `card:<slug>`. Omit it for the newest saved design at the time of each call.',
-      examples: ['card:thank-you-botanical'],
-    }),
-    template: optionalText({
-      description: 'The message for payloads without one: {{name}} is replaced by the value of that name.',
-      examples: [exampleTemplate],
-    }),
-    signed_by: optionalText({
-      description: 'The value of the variable {{sender_name}}.',
-      examples: ['The team at Acme'],
-    }),
-  })
-  .meta({ id: 'HookInput', description: 'A hook to be made.' });
+export const newHook = shown.component('HookInput', 'A hook to be made.', {
+  label: optionalText('What the hook is called.', 'Shop', labelFacts),
+  design_id: optionalText(
+    'The id of a saved design, or `card:<slug>`. Omit it for the newest saved design at the time of each call.',
+    'card:thank-you-botanical',
+    { code: 'design_not_found', codes: ['design_not_found', 'too_many_designs'] },
+  ),
+  template: optionalText(
+    'The message for payloads without one: {{name}} is replaced by the value of that name.',
+    exampleTemplate,
+  ),
+  signed_by: optionalText('The value of the variable {{sender_name}}.', 'The team at Acme'),
+});
 
-const hookChange = newHook
-  .extend({
-    paused: optional(
-      z.boolean().meta({ description: 'True pauses the hook, false resumes it.', examples: [false] }),
-    ),
-  })
-  .meta({ id: 'HookChangeInput', description: 'What is left out stays; an empty text clears it.' });
+const hookChange = shown.component('HookChangeInput', 'What is left out stays; an empty text clears it.', {
+  ...newHook.shape,
+  paused: optional(shown.boolean('True pauses the hook, false resumes it.', false)),
+});
 
 /** Null means that a field was left out, unless its text is empty. */
 const readChange = (sent: JsonObject) => {
@@ -139,18 +125,18 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
     id: 'createHook',
     summary: 'Create an inbound hook',
     body: whole(newHook),
-    responses: {
-      201: {
-        description: 'The hook, with its token and URL: they are shown only this once.',
-        schema: z.object({
-          id: idOf('hook').meta({ format: 'uuid' }),
-          token: shownText('The token in the address. It is shown only this once.', examples.token),
-          url: shownText(
+    answers: {
+      201: [
+        'The hook, with its token and URL: they are shown only this once.',
+        z.object({
+          id: shown.idOf('hook').meta({ format: 'uuid' }),
+          token: shown.text('The token in the address. It is shown only this once.', shown.examples.token),
+          url: shown.url(
             'The address to which forms and shops post.',
-            `https://cards.example/api/v1/hooks/${examples.token}`,
-          ).meta({ format: 'uri' }),
+            `https://cards.example/api/v1/hooks/${shown.examples.token}`,
+          ),
         }),
-      },
+      ],
     },
     handle: async (request, { label, design_id: design, template, signed_by: signedBy }) => {
       const { org: owner } = request.params;
@@ -169,11 +155,11 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
     id: 'listHooks',
     summary: 'List inbound hooks, newest first, as they are or as they were',
     query: pageAtQuery,
-    responses: {
-      200: {
-        description: 'One page of hooks. With `at`, the number of calls is not known.',
-        schema: listOf(listedHook, 'HookList', asOfField),
-      },
+    answers: {
+      200: [
+        'One page of hooks. With `at`, the number of calls is not known.',
+        listOf(listedHook, 'HookList', asOfField),
+      ],
     },
     handle: async ({ params, query: { limit, starting_after: startingAfter, at } }) => {
       const moment = await momentFrom(deps.store, at, 'at');
@@ -194,7 +180,7 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
     query: pageQuery,
     description:
       'Calls of the last 30 days (or what `HOOK_CALL_KEEP` says), and the newest 1,000 however old they are. A deleted hook keeps its log, and gets no new calls.',
-    responses: { 200: { description: 'One page of calls.', schema: listOf(callResponse, 'HookCallList') } },
+    answers: { 200: ['One page of calls.', listOf(callResponse, 'HookCallList')] },
     handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {
       const calls = await listHookCalls(deps, params.org, params.id, { startingAfter, limit });
       return pageOf(calls, limit, byId, callBody);
@@ -204,7 +190,7 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
     id: 'updateHook',
     summary: 'Change settings of a hook, pause or resume it',
     body: { schema: hookChange, read: readChange },
-    responses: { 200: { description: 'The hook. A repeat changes nothing.', schema: hookResponse } },
+    answers: { 200: ['The hook. A repeat changes nothing.', hookResponse] },
     handle: async (request, change) => {
       const { org: owner } = request.params;
       if (Object.keys(change).length === 0) throw nothingToChange();
@@ -216,11 +202,11 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
     id: 'deleteHook',
     summary: 'Delete a hook forever',
     description: 'Calls of its URL get a 401 from now on. A repeat changes nothing.',
-    responses: {
-      200: {
-        description: 'The hook is deleted.',
-        schema: z.object({ id: idOf('hook').meta({ format: 'uuid' }), deleted: alwaysTrue }),
-      },
+    answers: {
+      200: [
+        'The hook is deleted.',
+        z.object({ id: shown.idOf('hook').meta({ format: 'uuid' }), deleted: shown.alwaysTrue }),
+      ],
     },
     handle: async (request) => {
       const { org: owner, id } = request.params;

@@ -19,20 +19,19 @@ import { parseInstant } from '../../../domain/calendar.js';
 import { house } from '../../../domain/members.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Instant } from '../../../domain/ids.js';
-import { readLine } from '../../../domain/text.js';
 import { asOfField, momentFrom, pastPage } from '../api/as-of.js';
 import { byId, instant, listOf, pageOf, timestamp } from '../api/responses.js';
 import { labelFacts, optional, optionalText } from '../schema/fields.js';
-import { alwaysTrue, idOf, newSecret, shownText } from '../schema/shown.js';
+import * as shown from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import type { Route } from '../server/route.js';
 import { byOperator, operatorAccess, operatorRoute, pageAtQuery, pageQuery, rootAccess } from './route.js';
 
 type KeyRouteDeps = AdministrationDeps & ReadKeysDeps;
 
-const newLabel = (example: string) => optionalText(labelFacts('What the key is called.', example), readLine);
+const newLabel = (example: string) => optionalText('What the key is called.', example, labelFacts);
 const shownLabel = (example: string) =>
-  shownText('What the key is called; null if it has no label.', example).nullable();
+  shown.textOrNull('What the key is called; null if it has no label.', example);
 const whatItMayDo = 'What the key may do.';
 
 const made = {
@@ -40,7 +39,7 @@ const made = {
   last_used_at: instant('When the key was last used; may be a few seconds late.').nullable(),
 };
 const revokedAt = instant('When the key was revoked.').nullable();
-const revoked = z.object({ id: idOf('key'), revoked: alwaysTrue });
+const revoked = z.object({ id: shown.idOf('key'), revoked: shown.alwaysTrue });
 
 const keyBody = (key: ListedKey, more: object = {}) => ({
   id: key.id,
@@ -61,13 +60,15 @@ export const newKey = z.object({
       .int()
       .min(1)
       .max(1_000_000_000)
-      .meta({
-        description: 'How many requests it may send in a minute; omit it for the default of the service.',
-        examples: [120],
-      }),
+      .meta(
+        shown.words(
+          'How many requests it may send in a minute; omit it for the default of the service.',
+          120,
+        ),
+      ),
   ),
 });
-const key = { id: idOf('key'), label: shownLabel('Shop'), scopes: keyScopes };
+const key = { id: shown.idOf('key'), label: shownLabel('Shop'), scopes: keyScopes };
 const keyRow = z.object({ ...key, ...made, revoked_at: revokedAt });
 
 /** For the operator: the keys of a customer. */
@@ -76,7 +77,7 @@ export const keyRoutes = (deps: KeyRouteDeps): readonly Route[] => [
     id: 'createKey',
     summary: 'Create an API key; it is shown only this once',
     body: whole(newKey),
-    answers: { 201: z.object({ ...key, key: newSecret('hck') }) },
+    answers: { 201: z.object({ ...key, key: shown.newSecret('hck') }) },
     handle: async (request, { scopes: wanted, label, requests_per_minute }) => {
       const unique = [...new Set(wanted)];
       const { id, secret } = await createKey(deps, byOperator(request), request.params.org, {
@@ -119,13 +120,13 @@ const operatorKeyScopes = z.array(z.enum(operatorScopes)).describe(whatItMayDo);
 const newOperatorKey = z.object({
   scopes: operatorKeyScopes.min(1),
   label: newLabel('Ada, office'),
-  expires_at: optionalText({
-    description: 'When it stops working by itself (ISO 8601). Omit it for never.',
-    examples: ['2027-03-01T00:00:00Z'],
-  }),
+  expires_at: optionalText(
+    'When it stops working by itself (ISO 8601). Omit it for never.',
+    '2027-03-01T00:00:00Z',
+  ),
 });
 const expiry = { expires_at: instant('When it stops working by itself; null for never.').nullable() };
-const operatorKey = { id: idOf('key'), label: shownLabel('Audit'), scopes: operatorKeyScopes };
+const operatorKey = { id: shown.idOf('key'), label: shownLabel('Audit'), scopes: operatorKeyScopes };
 const operatorKeyRow = z.object({ ...operatorKey, ...made, ...expiry, revoked_at: revokedAt });
 
 const operatorKeyBody = (row: ListedOperatorKey) =>
@@ -151,7 +152,7 @@ export const operatorKeyRoutes = (deps: KeyRouteDeps): readonly Route[] => [
     summary: 'Create a key for an operator; it is shown only this once',
     access: rootAccess,
     body: whole(newOperatorKey),
-    answers: { 201: z.object({ ...operatorKey, key: newSecret('hco'), ...expiry }) },
+    answers: { 201: z.object({ ...operatorKey, key: shown.newSecret('hco'), ...expiry }) },
     handle: async (request, { scopes: wanted, label, expires_at: sent }) => {
       const unique = [...new Set(wanted)];
       const expiresAt = expiryFrom(sent, deps.clock.instant());

@@ -15,7 +15,7 @@ import { truncate } from '../../../domain/text.js';
 import { categories, type StreamName, type Uuid } from '../../../domain/ids.js';
 import { eventTypes } from '../document/asyncapi.js';
 import { eventFormat, optionalChoice, optionalText, text } from '../schema/fields.js';
-import { examples, shownNumber, shownText } from '../schema/shown.js';
+import * as shown from '../schema/shown.js';
 import { preferredType } from '../server/media-types.js';
 import { eventsAccess, operatorAccess, operatorRoute } from './route.js';
 import { maxStreams } from '../api/events.js';
@@ -34,38 +34,27 @@ interface OperatorLogDeps {
 const position = /^[0-9]{1,18}$/;
 
 const events = z.object({
-  from: optionalText({
-    pattern: position,
-    hint: 'a position: a whole number',
-    description:
-      'Events after this position, which must be that of an event of this log. Omit it to start at the beginning.',
-    examples: ['1042'],
-  }),
-  category: optionalChoice(categories, { description: 'Only streams of this category.' }),
-  stream: optionalText({
-    maxLength: 500,
-    description: 'Only this stream.',
-    examples: [`card-${examples.card}`],
-  }),
-  organization: optionalText({
+  from: optionalText(
+    'Events after this position, which must be that of an event of this log. Omit it to start at the beginning.',
+    '1042',
+    { pattern: position, hint: 'a position: a whole number' },
+  ),
+  category: optionalChoice(categories, 'Only streams of this category.'),
+  stream: optionalText('Only this stream.', `card-${shown.examples.card}`, { maxLength: 500 }),
+  organization: optionalText('Only events of the organization with this id.', shown.examples.organization, {
     maxLength: 100,
-    description: 'Only events of the organization with this id.',
-    examples: [examples.organization],
   }),
-  types: optionalText({
-    maxLength: 2_000,
-    description: 'Only events of these types, separated by commas, such as `CardScheduled,CardCancelled`.',
-    examples: ['CardScheduled,CardHeld'],
-  }),
-  until: optionalText({
-    pattern: /^(?:[0-9]{1,18}|head)$/,
-    hint: 'a position that the log has reached, or head',
-    description: 'Ends after this position, or, with `head`, after the newest event there is now.',
-    examples: ['head'],
-  }),
-  personal: optionalChoice(['withhold'], {
-    description: '`withhold` leaves out what events say about a person.',
-  }),
+  types: optionalText(
+    'Only events of these types, separated by commas, such as `CardScheduled,CardCancelled`.',
+    'CardScheduled,CardHeld',
+    { maxLength: 2_000 },
+  ),
+  until: optionalText(
+    'Ends after this position, or, with `head`, after the newest event there is now.',
+    'head',
+    { pattern: /^(?:[0-9]{1,18}|head)$/, hint: 'a position that the log has reached, or head' },
+  ),
+  personal: optionalChoice(['withhold'], '`withhold` leaves out what events say about a person.'),
   format: eventFormat,
 });
 
@@ -135,39 +124,35 @@ const typesOf = (sent: string | null): ReadonlySet<string> | null => {
   );
 };
 
-const recorded = z
-  .object({
-    log: shownText('The id of the log.', '6b0d3f0e-2a37-4b8c-9d7e-5f1a2c3b4d5e').nullable(),
-    position: shownText('The place in the log.', '1042'),
-    stream: shownText('What the event is about.', `card-${examples.card}`),
-    revision: shownText('The place in the stream.', '3'),
-    id: shownText('The same however often the event is sent.', '4f9d1c1e-7f0b-4f0a-9a53-0d2f6b7c8e91'),
-    type: shownText('What happened.', 'CardScheduled'),
-    at: instant('When the event occurred.'),
-    data: z
-      .record(z.string(), z.unknown())
-      .meta({ description: 'The fields of this type in `/asyncapi.json`.', examples: [{}] }),
-    metadata: z
-      .record(z.string(), z.unknown())
-      .meta({ description: '`Metadata` in `/asyncapi.json`.', examples: [{}] }),
-  })
-  .meta({ id: 'RecordedEvent', description: 'An event of the log.' });
+const recorded = shown.component('RecordedEvent', 'An event of the log.', {
+  log: shown.textOrNull('The id of the log.', '6b0d3f0e-2a37-4b8c-9d7e-5f1a2c3b4d5e'),
+  position: shown.text('The place in the log.', '1042'),
+  stream: shown.text('What the event is about.', `card-${shown.examples.card}`),
+  revision: shown.text('The place in the stream.', '3'),
+  id: shown.text('The same however often the event is sent.', '4f9d1c1e-7f0b-4f0a-9a53-0d2f6b7c8e91'),
+  type: shown.text('What happened.', 'CardScheduled'),
+  at: instant('When the event occurred.'),
+  data: z
+    .record(z.string(), z.unknown())
+    .meta(shown.words('The fields of this type in `/asyncapi.json`.', {})),
+  metadata: z.record(z.string(), z.unknown()).meta(shown.words('`Metadata` in `/asyncapi.json`.', {})),
+});
 
 const streamed = z
   .union([
     recorded,
     z.object({
-      position: shownText('How far the stream has come.', '1042'),
-      done: z.boolean().meta({ description: 'Whether it has reached `until`.', examples: [false] }),
+      position: shown.text('How far the stream has come.', '1042'),
+      done: shown.boolean('Whether it has reached `until`.', false),
     }),
     z.object({
-      specversion: shownText('The version of CloudEvents.', '1.0'),
-      id: shownText('The id of the event.', '4f9d1c1e-7f0b-4f0a-9a53-0d2f6b7c8e91'),
-      source: shownText('The log.', 'urn:uuid:6b0d3f0e-2a37-4b8c-9d7e-5f1a2c3b4d5e'),
-      type: shownText('The category, a dot, and the type.', 'card.CardScheduled'),
-      subject: shownText('The stream of the event.', `card-${examples.card}`),
+      specversion: shown.text('The version of CloudEvents.', '1.0'),
+      id: shown.text('The id of the event.', '4f9d1c1e-7f0b-4f0a-9a53-0d2f6b7c8e91'),
+      source: shown.text('The log.', 'urn:uuid:6b0d3f0e-2a37-4b8c-9d7e-5f1a2c3b4d5e'),
+      type: shown.text('The category, a dot, and the type.', 'card.CardScheduled'),
+      subject: shown.text('The stream of the event.', `card-${shown.examples.card}`),
       time: instant('When the event occurred.'),
-      datacontenttype: shownText('The type of `data`.', 'application/json'),
+      datacontenttype: shown.text('The type of `data`.', 'application/json'),
       data: recorded,
     }),
   ])
@@ -176,31 +161,27 @@ const streamed = z
     description: 'An event, a `position`, or, with `format=cloudevents`, an event as a CloudEvent.',
   });
 
-const projectionWords = {
-  description: 'The name of the projection, as in `/readyz`.',
-  examples: ['cards'],
-};
+const projectionWords = ['The name of the projection, as in `/readyz`.', 'cards'] as const;
 
 const anchor = z.object({
-  log: shownText(
+  log: shown.textOrNull(
     'The id of the log; null while it is empty. A backup has the same one.',
     '6b0d3f0e-2a37-4b8c-9d7e-5f1a2c3b4d5e',
-  ).nullable(),
-  position: shownText('The place in the log.', '1042'),
-  hash: shownText('The hash that chains the event to the one before it.', examples.hash).nullable(),
+  ),
+  position: shown.text('The place in the log.', '1042'),
+  hash: shown.textOrNull('The hash that chains the event to the one before it.', shown.examples.hash),
   at: instant('When the head was read.'),
-  tree_size: shownNumber(
-    'How many events the newest checkpoint covers; null if there is none.',
-    1043,
-  ).nullable(),
-  root: shownText(
+  tree_size: shown
+    .number('How many events the newest checkpoint covers; null if there is none.', 1043)
+    .nullable(),
+  root: shown.textOrNull(
     'The root of the tree over them, in base64.',
     'CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=',
-  ).nullable(),
-  checkpoint: shownText(
+  ),
+  checkpoint: shown.textOrNull(
     'The newest checkpoint: a signed note.',
     'cards.example/log\n1043\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n— cards.example/log AAAA\n',
-  ).nullable(),
+  ),
 });
 
 export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorLogDeps): readonly Route[] => {
@@ -272,9 +253,9 @@ export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorL
     operatorRoute('POST /projections/:name/rebuild', {
       id: 'rebuildProjection',
       summary: 'Rebuild a projection while the current one stays in use',
-      params: z.object({ name: text(projectionWords) }),
+      params: z.object({ name: text(...projectionWords) }),
       rehearses: true,
-      answers: { 202: z.object({ name: z.string().meta(projectionWords) }) },
+      answers: { 202: z.object({ name: shown.text(...projectionWords) }) },
       handle: async ({ params }) => {
         if (!(await rebuilding.rebuild(params.name)))
           throw new DomainError('not_found', 'There is no such projection. GET /readyz lists them.');

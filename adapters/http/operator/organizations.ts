@@ -15,69 +15,64 @@ import type { CardStatus } from '../../../domain/card.js';
 import { DomainError } from '../../../domain/errors.js';
 import { readLine } from '../../../domain/text.js';
 import { optional, optionalText, text } from '../schema/fields.js';
-import { organizationId, shownNumber, shownText } from '../schema/shown.js';
+import * as shown from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import { byOperator, pageQuery, operatorRoute } from './route.js';
 import { byId, instant, listOf, pageOf, timestamp } from '../api/responses.js';
 import type { Route } from '../server/route.js';
 
 const maxNameLength = 200;
-const nameWords = { description: 'The name of the organization.', examples: ['Acme'] };
+const nameWords = ['The name of the organization.', 'Acme'] as const;
 export const newOrganization = z.object({
-  name: text({ maxLength: maxNameLength, ...nameWords }, readLine),
-  house_hand: optionalText({
-    code: 'unknown_handwriting',
-    maxLength: 200,
-    description: 'The handwriting of cards for which none is chosen. Omit it for the one of the service.',
-    examples: ['Everyday'],
-  }),
+  name: text(...nameWords, { maxLength: maxNameLength, rule: readLine }),
+  house_hand: optionalText(
+    'The handwriting of cards for which none is chosen. Omit it for the one of the service.',
+    'Everyday',
+    { code: 'unknown_handwriting', maxLength: 200 },
+  ),
 });
 export const organizationChange = z.object({
-  name: optionalText({ maxLength: maxNameLength, blank: 'refused', ...nameWords }, readLine),
-  house_hand: optionalText({
-    codes: ['invalid_parameter', 'unknown_handwriting'],
-    blank: 'refused',
-    description: 'Name of a handwriting on offer, case-insensitive. Cards that were sent before keep theirs.',
-    examples: ['Elegant'],
-  }),
+  name: optionalText(...nameWords, { maxLength: maxNameLength, blank: 'refused', rule: readLine }),
+  house_hand: optionalText(
+    'Name of a handwriting on offer, case-insensitive. Cards that were sent before keep theirs.',
+    'Elegant',
+    { codes: ['invalid_parameter', 'unknown_handwriting'], blank: 'refused' },
+  ),
   suspended: optional(
-    z.boolean().meta({
-      description:
-        'While true, the keys and hooks of the organization get 403 `suspended`, and its webhooks wait.',
-      examples: [false],
-    }),
+    shown.boolean(
+      'While true, the keys and hooks of the organization get 403 `suspended`, and its webhooks wait.',
+      false,
+    ),
   ),
 });
 const organizationState = z.object({
-  id: organizationId,
-  name: shownText(nameWords.description, 'Acme'),
-  house_hand: shownText('The handwriting of cards for which none is chosen.', 'Everyday'),
+  id: shown.organizationId,
+  name: shown.text(...nameWords),
+  house_hand: shown.text('The handwriting of cards for which none is chosen.', 'Everyday'),
 });
 const changedOrganization = organizationState.extend({
-  suspended: z
-    .boolean()
-    .meta({ description: 'Whether the keys and hooks of the organization are refused.', examples: [false] }),
+  suspended: shown.boolean('Whether the keys and hooks of the organization are refused.', false),
 });
 const organizationRow = organizationState.extend({
-  balance: shownNumber('The credits that are left.', 41),
+  balance: shown.number('The credits that are left.', 41),
   suspended_at: instant('Since when the organization is suspended.').nullable(),
   created_at: instant('When the organization was created.'),
 });
 
 const numbers = {
-  pending: shownNumber('Cards that wait for their day.', 3),
-  blocked: shownNumber('Cards that need a person.', 1),
-  queued: shownNumber('Cards that wait for a machine.', 2),
-  in_production: shownNumber('Cards that are being made.', 1),
-  written: shownNumber('Cards that the pen has finished.', 0),
-  packed: shownNumber('Cards that are in their envelope.', 0),
-  posted: shownNumber('Cards that the carrier has.', 120),
-  cancelled: shownNumber('Cards that were cancelled.', 2),
-  failed: shownNumber('Cards that failed in production.', 0),
+  pending: shown.number('Cards that wait for their day.', 3),
+  blocked: shown.number('Cards that need a person.', 1),
+  queued: shown.number('Cards that wait for a machine.', 2),
+  in_production: shown.number('Cards that are being made.', 1),
+  written: shown.number('Cards that the pen has finished.', 0),
+  packed: shown.number('Cards that are in their envelope.', 0),
+  posted: shown.number('Cards that the carrier has.', 120),
+  cancelled: shown.number('Cards that were cancelled.', 2),
+  failed: shown.number('Cards that failed in production.', 0),
 } satisfies Readonly<Record<CardStatus, z.ZodInt>>;
 
 const wholeOrganization = organizationRow.extend({
-  cards: z.object(numbers).describe('How many cards have each status.'),
+  cards: shown.nested('How many cards have each status.', numbers),
 });
 
 const bodyOf = ({ id, name, houseHand }: OrganizationSummary) => ({ id, name, house_hand: houseHand });
@@ -92,12 +87,11 @@ const rowOf = ({ id, name, houseHand, balance, suspendedAt, createdAt }: ListedO
 });
 
 const organizationQuery = pageQuery.extend({
-  name: optionalText({
-    maxLength: maxNameLength,
-    description:
-      'How the name begins, in any case. The list is then sorted by name; without it, the newest come first.',
-    examples: ['Acme'],
-  }),
+  name: optionalText(
+    'How the name begins, in any case. The list is then sorted by name; without it, the newest come first.',
+    'Acme',
+    { maxLength: maxNameLength },
+  ),
 });
 
 const nothingToChange = () =>

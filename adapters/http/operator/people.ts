@@ -18,7 +18,7 @@ import { memberRoles, staffRoles } from '../../../domain/permissions.js';
 import { readLine } from '../../../domain/text.js';
 import { pageUrl, paths, placeOf } from '../web/paths.js';
 import { text } from '../schema/fields.js';
-import { alwaysTrue, idOf, shownText } from '../schema/shown.js';
+import * as shown from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import { asOfBody, asOfField, atQuery, momentFrom } from '../api/as-of.js';
 import { byOperator, rootAccess, operatorRoute } from './route.js';
@@ -34,31 +34,25 @@ const role = z.enum([...memberRoles, ...staffRoles]).meta({
   'x-error-code': 'invalid_parameter',
 });
 export const newMember = z.object({
-  email: text(
-    { list: 'of one', description: 'The e-mail address.', examples: ['ada@example.com'] },
-    readMailbox,
-  ),
-  name: text(
-    { maxLength: maxContactTextLength, description: 'The name.', examples: ['Ada Byron'] },
-    readLine,
-  ),
+  email: text('The e-mail address.', 'ada@example.com', { list: 'of one', rule: readMailbox }),
+  name: text('The name.', 'Ada Byron', { maxLength: maxContactTextLength, rule: readLine }),
   role,
 });
 export const roleChange = z.object({ role });
 const linkTo = (page: string) =>
   z.object({
-    url: shownText(
+    url: shown.url(
       'Works once. It is shown only here.',
       `https://cards.example/console/${page}/0pR7sT2uVx5yZa8b`,
-    ).meta({ format: 'uri' }),
+    ),
     expires_at: instant('When it stops working.'),
   });
 const memberRow = z.object({
-  id: idOf('member'),
-  email: shownText('The e-mail address.', 'ada@example.com').nullable(),
-  name: shownText('The name.', 'Ada Lovelace').nullable(),
+  id: shown.idOf('member'),
+  email: shown.textOrNull('The e-mail address.', 'ada@example.com'),
+  name: shown.textOrNull('The name.', 'Ada Lovelace'),
   role,
-  invited: z.boolean().describe('True until the invitation is accepted.'),
+  invited: shown.boolean('True until the invitation is accepted.'),
   invitation_expires_at: instant('When an open invitation stops working.').nullable(),
 });
 
@@ -139,7 +133,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
     operatorRoute(`DELETE /organizations/:org/members/:id`, {
       id: 'removeMember',
       summary: 'Remove a member, or withdraw an invitation',
-      answers: { 200: z.object({ id: idOf('member'), removed: alwaysTrue }) },
+      answers: { 200: z.object({ id: shown.idOf('member'), removed: shown.alwaysTrue }) },
       errors: ['invalid_transition'],
       handle: async (request) => {
         const id = Uuid.parse(request.params.id);

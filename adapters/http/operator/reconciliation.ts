@@ -1,16 +1,7 @@
 import { z } from 'zod';
 import { reconcileCredits, type ReconcileCreditsDeps } from '../../../application/money/reconcile-credits.js';
 import type { Booking, Reconciliation } from '../../../domain/reconciliation.js';
-import {
-  examples,
-  objectKind,
-  organizationId,
-  shownActor,
-  shownNumber,
-  shownPosition,
-  shownText,
-  nullText,
-} from '../schema/shown.js';
+import * as shown from '../schema/shown.js';
 import { csvOf } from '../server/csv.js';
 import { preferredType } from '../server/media-types.js';
 import { momentFrom, momentParam } from '../api/as-of.js';
@@ -19,78 +10,63 @@ import { instant, timestamp } from '../api/responses.js';
 import type { Route } from '../server/route.js';
 
 const booking = z.object({
-  position: shownPosition,
+  position: shown.position,
   at: instant('When it was made.'),
-  amount: shownNumber('How many credits.', 100),
-  reference: shownText('What the buyer calls it; null if there is none.', 'order-1001').nullable(),
-  reason: shownText(
-    'The reason that was given; null if there was none.',
-    'The address needs a look.',
-  ).nullable(),
-  actor: shownActor,
+  amount: shown.number('How many credits.', 100),
+  reference: shown.textOrNull('What the buyer calls it; null if there is none.', 'order-1001'),
+  reason: shown.textOrNull('The reason that was given; null if there was none.', 'The address needs a look.'),
+  actor: shown.actor,
 });
 
-const subject = shownText('What it is about: a card, a purchase or a place in the ledger.', examples.card);
+const subject = shown.text(
+  'What it is about: a card, a purchase or a place in the ledger.',
+  shown.examples.card,
+);
 
-const reconciliation = z
-  .object({
-    object: objectKind('reconciliation'),
-    organization: organizationId,
-    from: nullText('As it was sent; null for the beginning.'),
-    to: nullText('As it was sent; null for now.'),
-    opening: shownNumber('The balance at the beginning of the period.', 0),
-    purchased: shownNumber('Credits that were added.', 50),
-    withdrawn: shownNumber('Credits that were taken back.', 5),
-    spent: shownNumber('Credits that were spent.', 6),
-    returned: shownNumber('Credits that came back.', 2),
-    closing: shownNumber(
-      'The balance in the last movement: opening + purchased − withdrawn − spent + returned.',
-      41,
-    ),
-    cards: z
-      .object({
-        paid: shownNumber('Spends that paid for a card.', 6),
-        cancelled: shownNumber('Credits that came back for cancelled cards.', 1),
-        failed: shownNumber('Credits that came back for failed cards.', 0),
-        held: shownNumber('Credits that came back for cards that were put on hold.', 1),
-        void: shownNumber('Credits that came back because their spend paid for nothing.', 0),
-      })
-      .describe('What the credits were spent on, and why they came back.'),
-    purchases: z.array(booking).describe('Every purchase of the period.'),
-    withdrawals: z.array(booking).describe('Every withdrawal of the period.'),
-    open: z
-      .array(
-        z.object({
-          kind: z.enum(['spend', 'debt', 'purchase', 'movement']).describe('What is under way.'),
-          subject,
-          amount: shownNumber('How many credits it is about.', 1),
-          at: instant('Since when.'),
-          position: shownPosition,
-        }),
-      )
-      .describe('What is under way. The reconciler settles what stays open.'),
-    findings: z
-      .array(
-        z.object({
-          code: z
-            .enum(['wrong_balance', 'cause_moved_twice', 'wrong_amount', 'paid_card_returned', 'overdue'])
-            .describe('What is wrong.'),
-          subject,
-          position: shownPosition,
-          message: shownText(
-            'What is wrong, in plain words.',
-            'The balance is 41, and the movements make 40.',
-          ),
-        }),
-      )
-      .describe('What must not be. Empty if the books are right.'),
-  })
-  .meta({ id: 'Reconciliation', description: 'The credits of an organization, added up.' });
+const reconciliation = shown.component('Reconciliation', 'The credits of an organization, added up.', {
+  object: shown.objectKind('reconciliation'),
+  organization: shown.organizationId,
+  from: shown.nullText('As it was sent; null for the beginning.'),
+  to: shown.nullText('As it was sent; null for now.'),
+  opening: shown.number('The balance at the beginning of the period.', 0),
+  purchased: shown.number('Credits that were added.', 50),
+  withdrawn: shown.number('Credits that were taken back.', 5),
+  spent: shown.number('Credits that were spent.', 6),
+  returned: shown.number('Credits that came back.', 2),
+  closing: shown.number(
+    'The balance in the last movement: opening + purchased − withdrawn − spent + returned.',
+    41,
+  ),
+  cards: shown.nested('What the credits were spent on, and why they came back.', {
+    paid: shown.number('Spends that paid for a card.', 6),
+    cancelled: shown.number('Credits that came back for cancelled cards.', 1),
+    failed: shown.number('Credits that came back for failed cards.', 0),
+    held: shown.number('Credits that came back for cards that were put on hold.', 1),
+    void: shown.number('Credits that came back because their spend paid for nothing.', 0),
+  }),
+  purchases: z.array(booking).describe('Every purchase of the period.'),
+  withdrawals: z.array(booking).describe('Every withdrawal of the period.'),
+  open: shown.list('What is under way. The reconciler settles what stays open.', {
+    kind: z.enum(['spend', 'debt', 'purchase', 'movement']).describe('What is under way.'),
+    subject,
+    amount: shown.number('How many credits it is about.', 1),
+    at: instant('Since when.'),
+    position: shown.position,
+  }),
+  findings: shown.list('What must not be. Empty if the books are right.', {
+    code: z
+      .enum(['wrong_balance', 'cause_moved_twice', 'wrong_amount', 'paid_card_returned', 'overdue'])
+      .describe('What is wrong.'),
+    subject,
+    position: shown.position,
+    message: shown.text('What is wrong, in plain words.', 'The balance is 41, and the movements make 40.'),
+  }),
+});
 
-const shown = (at: bigint | null): string | null => (at === null ? null : String(at));
+const positionText = (at: bigint | null): string | null => (at === null ? null : String(at));
 
 const bookingBody = ({ position: at, at: time, ...rest }: Booking) => ({
-  position: shown(at),
+  position: positionText(at),
   at: timestamp(time),
   ...rest,
 });
@@ -104,9 +80,12 @@ const bodyOf = (asked: object, { purchases, withdrawals, open, findings, ...sums
   open: open.map(({ at, position: place, ...item }) => ({
     ...item,
     at: timestamp(at),
-    position: shown(place),
+    position: positionText(place),
   })),
-  findings: findings.map(({ position: place, ...finding }) => ({ ...finding, position: shown(place) })),
+  findings: findings.map(({ position: place, ...finding }) => ({
+    ...finding,
+    position: positionText(place),
+  })),
 });
 
 const columns = [

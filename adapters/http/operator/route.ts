@@ -38,10 +38,10 @@ export const byOperator = ({ id, caller, traceparent }: OperatorRequest) => ({
   traceparent,
 });
 
-export const orgParam = text(
-  { code: 'not_found', description: 'The id of the organization.', examples: [examples.organization] },
-  (id) => OrganizationId.parse(id),
-);
+export const orgParam = text('The id of the organization.', examples.organization, {
+  code: 'not_found',
+  rule: (id: string) => OrganizationId.parse(id),
+});
 /** Things with an `:id`, by the part of a path before it. */
 const things: Readonly<Record<string, string>> = {
   deliveries: 'delivery',

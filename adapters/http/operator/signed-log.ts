@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { assertUndamaged } from '../../../application/log/damaged-log.js';
 import { inclusionProof } from '../../../application/log/log-proofs.js';
@@ -8,8 +9,9 @@ import type { RawLog } from '../../../application/ports/raw-log.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { StreamName } from '../../../domain/ids.js';
 import { hashBytes, hashesAt, tileAt, tileWidth } from '../../../domain/merkle.js';
-import { text } from '../schema/fields.js';
+import { text, unlistedParam } from '../schema/fields.js';
 import { examples } from '../schema/shown.js';
+import { sharedDocument } from '../server/documents.js';
 import { operatorAccess, operatorRoute } from './route.js';
 import { route, type BytesResponse, type Route } from '../server/route.js';
 
@@ -29,7 +31,7 @@ const forever = { 'cache-control': 'public, max-age=31536000, immutable' };
 
 const whole = /^(0|[1-9][0-9]{0,14})$/;
 const number = (description: string) =>
-  text({ code: 'invalid_parameter', pattern: whole, hint: 'a whole number', examples: ['0'], description });
+  text(description, '0', { code: 'invalid_parameter', pattern: whole, hint: 'a whole number' });
 
 const newestOf = async (tiles: LogTiles) => {
   await assertUndamaged(tiles);
@@ -71,7 +73,7 @@ const tilePaths = (
       id: `getTile${level === ':level' ? '' : 'OfEntries'}${count}`,
       summary: 'Read a tile of the log',
       access,
-      params: z.object(Object.fromEntries(all.map((name) => [name, text({ code: 'not_found' })]))),
+      params: z.object(Object.fromEntries(all.map((name) => [name, unlistedParam]))),
       hidden: true,
       handle: ({ params }) =>
         tileOf(
@@ -86,6 +88,9 @@ const base64 = (hash: Buffer): string => hash.toString('base64');
 /** Files for auditors: checkpoints, keys, tiles and proofs. (docs/exports.md#tiles-and-proofs) */
 export const logRoutes = (deps: LogRouteDeps): readonly Route[] => {
   const { tiles, vkeys, isPublic } = deps;
+  // For everyone: it needs nothing else.
+  const program = readFileSync(new URL('../../log-verifier/verify.mjs', import.meta.url), 'utf8');
+  const verifier = sharedDocument('text/javascript; charset=utf-8', program);
   const open = isPublic ? ({ kind: 'public' } as const) : operatorAccess;
   const operation = (id: string, summary: string) => ({
     id,
@@ -109,6 +114,14 @@ export const logRoutes = (deps: LogRouteDeps): readonly Route[] => {
         return plain(vkeys.map((vkey) => `${vkey}\n`).join(''));
       },
     }),
+    route('GET /log/verify.mjs', {
+      id: 'getVerifier',
+      summary: 'The program that checks exports',
+      access: { kind: 'public' },
+      failure: 'internal_error',
+      hidden: true,
+      handle: () => Promise.resolve({ document: verifier }),
+    }),
     ...tilePaths(deps, 'entries', operatorAccess),
     ...tilePaths(deps, ':level', open),
     operatorRoute('GET /log/proof', {
@@ -116,11 +129,9 @@ export const logRoutes = (deps: LogRouteDeps): readonly Route[] => {
       summary: 'Prove that an event stands in the log',
       access: operatorAccess,
       query: z.object({
-        stream: text({
+        stream: text('The stream of the event.', `card-${examples.card}`, {
           code: 'invalid_parameter',
           maxLength: 500,
-          description: 'The stream of the event.',
-          examples: [`card-${examples.card}`],
         }),
         revision: number('The number of the event in its stream, from 0.'),
       }),

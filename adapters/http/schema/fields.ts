@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { DomainError, type ErrorCode } from '../../../domain/errors.js';
 import { onlyItem } from '../../../domain/email.js';
-import { countCharacters, type TextRule } from '../../../domain/text.js';
-import { idWords } from './shown.js';
+import { countCharacters, readLine, type TextRule } from '../../../domain/text.js';
+import { idExample, idMeaning, words } from './shown.js';
 
 /**
  * Facts about a field of a request, beside its type. A field is declared once, as a Zod schema: its
@@ -47,33 +47,35 @@ interface TextFacts extends FieldMeta {
   readonly blank?: 'refused';
 }
 
+/** A text that a rule of the domain reads. */
+type RuledText<T> = TextFacts & { readonly rule: TextRule<T> };
+/** The facts of a text, and the rule that reads it, if there is one. */
+type AnyText<T> = TextFacts & { readonly rule?: TextRule<T> };
+
 /** The longest description of a webhook endpoint. (docs/contract.md#limits) */
 export const maxDescriptionLength = 255;
-const upTo = (maxLength: number) => (description: string, example: string) => ({
-  maxLength,
-  description,
-  examples: [example],
-});
 /** The label of a key or a hook, or the title of a collection card. (docs/contract.md#limits) */
-export const labelFacts = upTo(100);
+export const labelFacts = { maxLength: 100, rule: readLine };
 /** The reason that is given for a change. (docs/contract.md#limits) */
-export const reasonFacts = upTo(500);
+export const reasonFacts = { maxLength: 500, rule: readLine };
 
 const numberAsText = (value: unknown): unknown =>
   typeof value === 'number' && Number.isFinite(value) ? String(value) : value;
 
-/**
- * The text as it is sent, with its description in the document. `maxFromRule`: the limit of the rule that
- * reads it.
- */
-const sentText = (base: z.ZodString, facts: TextFacts, maxFromRule?: number): z.ZodType<string> => {
-  const { maxLength, pattern, number, list, blank, ...rest } = facts;
-  const limit = maxFromRule ?? maxLength;
+/** The text as it is sent, with its description in the document. */
+const sentText = <T>(
+  base: z.ZodString,
+  description: string,
+  example: string | undefined,
+  { maxLength, pattern, number, list, rule, ...facts }: AnyText<T>,
+): z.ZodType<string> => {
+  const limit = rule?.maxLength ?? maxLength;
   const shaped = pattern === undefined ? base : base.refine((sent) => sent === '' || pattern.test(sent));
   const limited =
     maxLength === undefined ? shaped : shaped.refine((sent) => countCharacters(sent) <= maxLength);
+  const { blank, ...rest } = facts;
   const described = limited.meta({
-    ...annotations(rest),
+    ...annotations({ description, ...(example !== undefined && { examples: [example] }), ...rest }),
     ...(limit !== undefined && { maxLength: limit }),
     ...(pattern !== undefined && { pattern: pattern.source }),
     ...(blank !== undefined && { 'x-blank': blank }),
@@ -100,10 +102,15 @@ const read = <T>(rule: TextRule<T>, sent: string, { issues }: Issues, mayBeBlank
 };
 
 /** A text that must be there and not blank, read by a rule of the domain if there is one. */
-export function text(facts?: TextFacts): z.ZodType<string>;
-export function text<T>(facts: TextFacts, rule: TextRule<T>): z.ZodType<T>;
-export function text<T>(facts: TextFacts = {}, rule?: TextRule<T>): z.ZodType<T | string> {
-  const required = sentText(z.string().min(1), facts, rule?.maxLength);
+export function text(description: string, example?: string, facts?: TextFacts): z.ZodType<string>;
+export function text<T>(description: string, example: string | undefined, facts: RuledText<T>): z.ZodType<T>;
+export function text<T>(
+  description: string,
+  example?: string,
+  facts: AnyText<T> = {},
+): z.ZodType<T | string> {
+  const { rule } = facts;
+  const required = sentText(z.string().min(1), description, example, facts);
   if (rule === undefined) return required;
   return required.transform((sent, context): T => read(rule, sent, context, false) ?? z.NEVER);
 }
@@ -112,49 +119,60 @@ export function text<T>(facts: TextFacts = {}, rule?: TextRule<T>): z.ZodType<T 
  * A text that may be left out. A blank counts as left out, unless `blank` is `refused`. (decision 7: null and
  * blanks count as left out; decision 8: an empty choice is no default)
  */
-export function optionalText(facts?: TextFacts): z.ZodType<string | null>;
-export function optionalText<T>(facts: TextFacts, rule: TextRule<T>): z.ZodType<T | null>;
-export function optionalText<T>(facts: TextFacts = {}, rule?: TextRule<T>): z.ZodType<T | string | null> {
-  const base = facts.blank === 'refused' ? z.string().min(1) : z.string();
-  const sent = sentText(base, facts, rule?.maxLength).optional();
+export function optionalText(
+  description: string,
+  example?: string,
+  facts?: TextFacts,
+): z.ZodType<string | null>;
+export function optionalText<T>(
+  description: string,
+  example: string | undefined,
+  facts: RuledText<T>,
+): z.ZodType<T | null>;
+export function optionalText<T>(
+  description: string,
+  example: string | undefined,
+  facts: AnyText<T> = {},
+): z.ZodType<T | string | null> {
+  const { rule, blank } = facts;
+  const base = blank === 'refused' ? z.string().min(1) : z.string();
+  const sent = sentText(base, description, example, facts).optional();
   return rule === undefined
     ? sent.transform((value) => value || null)
-    : sent.transform((value, context) =>
-        value ? read(rule, value, context, facts.blank !== 'refused') : null,
-      );
+    : sent.transform((value, context) => (value ? read(rule, value, context, blank !== 'refused') : null));
 }
-
-/** A text that may be left out or blank; it then has the value `otherwise`. */
-export const textOr = <T extends string>(otherwise: T, facts: TextFacts, rule: TextRule<T>) =>
-  optionalText(facts, rule).transform((value): T => value ?? otherwise);
 
 /** A field that may be left out, and is null then. */
 export const optional = <S extends z.ZodType>(schema: S) =>
   schema.optional().transform((value): NonNullable<z.output<S>> | null => value ?? null);
 
 /** One of these strings, exactly; null if it is left out or blank. */
-export const optionalChoice = <const V extends string>(values: readonly V[], facts: FieldMeta = {}) =>
+export const optionalChoice = <const V extends string>(values: readonly V[], description: string) =>
   optional(
     z.preprocess(
       (value) => (value === '' ? undefined : value),
-      z.enum(values).meta(annotations(facts)).optional(),
+      z.enum(values).describe(description).optional(),
     ),
   );
 
 /** The id of something, in the path. A blank one is unknown, like any other. */
-export const idParam = (thing: string) => text({ code: 'not_found', ...idWords(thing) });
+export const idParam = (thing: string) => text(idMeaning(thing), idExample(thing), { code: 'not_found' });
+
+/** A part of the path of a route that the documents leave out. */
+export const unlistedParam = text('A part of the path.', undefined, { code: 'not_found' });
 
 /** The cursor of a list, in the query. `meaning`: the part of the last row that it is. */
 export const pageCursor = (example: string, meaning?: string) =>
-  optionalText({
-    description: `The \`next_cursor\` of the page before${meaning === undefined ? '' : `: ${meaning}`}.`,
-    examples: [example],
-  });
+  optionalText(
+    `The \`next_cursor\` of the page before${meaning === undefined ? '' : `: ${meaning}`}.`,
+    example,
+  );
 
 /** The parameter `format` of a feed. (decision 77: CloudEvents) */
-export const eventFormat = optionalChoice(['cloudevents'], {
-  description: '`cloudevents`: each event is a CloudEvent 1.0 in JSON.',
-});
+export const eventFormat = optionalChoice(
+  ['cloudevents'],
+  '`cloudevents`: each event is a CloudEvent 1.0 in JSON.',
+);
 
 const wholeNumber = /^-?\d+$/;
 
@@ -174,12 +192,12 @@ export const pageLimit = z.preprocess(
     .int()
     .min(0)
     .meta({
-      ...annotations({
-        description: 'How many rows to return. Absent, empty or 0 means 50; more than 200 means 200.',
-        examples: [20],
-        code: 'invalid_parameter',
-        hint: 'a whole number from 0 (0 means 50, more than 200 means 200)',
-      }),
+      ...annotations(
+        words('How many rows to return. Absent, empty or 0 means 50; more than 200 means 200.', 20, {
+          code: 'invalid_parameter',
+          hint: 'a whole number from 0 (0 means 50, more than 200 means 200)',
+        }),
+      ),
       'x-clamp': 200,
     })
     .default(50),

@@ -1,40 +1,36 @@
-import { z } from 'zod';
 import { publicEventTypes } from '../../../domain/public-events.js';
-import { cardCode, examples, nullText, shownText } from './shown.js';
+import * as shown from './shown.js';
 import type { JsonSchema } from './json-schema.js';
 
 /** The body of every webhook. (docs/contract.md#payload) */
-export const webhookEvent = z
-  .object({
-    id: shownText('Starts with `evt_`; the same for every endpoint.', examples.event),
-    // No enum: a minor version may add types, and a generated client must not stumble over one.
-    type: shownText(
-      `${publicEventTypes.map((type) => `\`${type}\``).join(', ')}. More may come: ignore those that you do not know.`,
-      ...publicEventTypes,
-    ),
-    created: shownText('UTC with milliseconds.', '2026-03-02T15:04:05.678Z').meta({ format: 'date-time' }),
-    data: z
-      .object({
-        card: cardCode,
-        recipient: shownText(
-          "The recipient's name; null if the event is sent again after the data was erased.",
-          'Ada Lovelace',
-        ).nullable(),
-        reference: shownText(
-          'The reference sent with the card; null if there was none.',
-          'order-1001',
-        ).nullable(),
-        heldReason: nullText('Why the card is held; null unless it is.'),
-      })
-      .describe('The card that it is about.'),
-  })
-  .meta({ id: 'WebhookEvent', description: 'What happened to a card.' });
+export const webhookEvent = shown.component('WebhookEvent', 'What happened to a card.', {
+  id: shown.text('Starts with `evt_`; the same for every endpoint.', shown.examples.event),
+  // No enum: a minor version may add types, and a generated client must not stumble over one.
+  type: shown.text(
+    `${publicEventTypes.map((type) => `\`${type}\``).join(', ')}. More may come: ignore those that you do not know.`,
+    ...publicEventTypes,
+  ),
+  created: shown.text('UTC with milliseconds.', '2026-03-02T15:04:05.678Z').meta({ format: 'date-time' }),
+  data: shown.nested('The card that it is about.', {
+    card: shown.cardCode,
+    recipient: shown
+      .text(
+        "The recipient's name; null if the event is sent again after the data was erased.",
+        'Ada Lovelace',
+      )
+      .nullable(),
+    reference: shown
+      .text('The reference sent with the card; null if there was none.', 'order-1001')
+      .nullable(),
+    heldReason: shown.nullText('Why the card is held; null unless it is.'),
+  }),
+});
 
 export const eventExample = {
-  id: examples.event,
+  id: shown.examples.event,
   type: 'card.created',
   created: '2026-03-02T15:04:05.678Z',
-  data: { card: examples.card, recipient: 'Ada Lovelace', reference: 'order-1001', heldReason: null },
+  data: { card: shown.examples.card, recipient: 'Ada Lovelace', reference: 'order-1001', heldReason: null },
 };
 
 /** `required`: false if the header is not on every webhook. */

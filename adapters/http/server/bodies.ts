@@ -1,24 +1,39 @@
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
 import { nextTurn } from '../../../application/timing/next-turn.js';
 import { DomainError } from '../../../domain/errors.js';
+import { truncate } from '../../../domain/text.js';
 import type { JsonObject } from '../schema/read.js';
 import { ClientGone } from './errors.js';
 import { contentTypeOf, type Exchange } from './exchange.js';
-import { assertSmall, checkHeaders, parseObject, readBytes } from './json-body.js';
-import type { FileLimit, Upload } from './upload.js';
-import { isUtf8 } from 'node:buffer';
-import type { IncomingMessage } from 'node:http';
+import { parseObject } from './json-body.js';
 import { isOfType } from './media-types.js';
+import type { FileLimit, Upload } from './upload.js';
 
+/** The size of the largest body, in bytes. (decision 6: what counts as valid JSON) */
+export const maxBodyBytes = 100 * 1024;
 const maxFields = 200;
 /** In bytes: a usual card has 400. */
 const longBody = 20_000;
 const formType = 'application/x-www-form-urlencoded';
 
-/** Checks the headers of a form. Throws `unsupported_media_type`, then `body_too_large`. */
-const checkFormHeaders = (request: IncomingMessage): void => {
-  if (!isOfType(contentTypeOf(request), formType))
-    throw new DomainError('unsupported_media_type', `A form is sent as ${formType}, in utf-8.`);
-  assertSmall(request);
+const unsupported = (message: string): DomainError => new DomainError('unsupported_media_type', message);
+
+const tooLarge = (): DomainError =>
+  new DomainError(
+    'body_too_large',
+    `The body is larger than ${maxBodyBytes / 1024} KiB. Send one card or one contact per request.`,
+  );
+
+const isIdentity = (encoding: string | undefined): boolean =>
+  encoding === undefined ||
+  encoding.split(',').every((coding) => ['', 'identity'].includes(coding.trim().toLowerCase()));
+
+/** Checks encoding and length of a body. Throws `unsupported_media_type`, then `body_too_large`. */
+const assertSmall = ({ headers }: IncomingMessage): void => {
+  if (!isIdentity(headers['content-encoding']))
+    throw unsupported('Send the body without a Content-Encoding.');
+  if (Number(headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge();
 };
 
 /**
@@ -45,17 +60,45 @@ const begin = (exchange: Exchange): void => {
   exchange.response.writeContinue();
 };
 
+/** Reads the whole body. Throws `unsupported_media_type`, `body_too_large` and ClientGone. */
 const bytesOf = async (exchange: Exchange): Promise<Buffer> => {
+  const { request } = exchange;
+  assertSmall(request);
   begin(exchange);
-  try {
-    return await readBytes(exchange.request, (stop) => (exchange.stop = stop));
-  } finally {
-    exchange.stop = null;
-  }
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const settle = () => {
+      exchange.stop = null;
+      request.off('data', take).off('end', finish).off('error', gone).off('close', gone);
+    };
+    const stop = (error: Error) => {
+      settle();
+      request.resume();
+      reject(error);
+    };
+    const take = (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > maxBodyBytes) stop(tooLarge());
+      else chunks.push(chunk);
+    };
+    const finish = () => {
+      settle();
+      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks));
+    };
+    const gone = () => stop(new ClientGone('the client went away before the body was complete'));
+    exchange.stop = stop;
+    request.on('data', take).on('end', finish).on('error', gone).on('close', gone);
+  });
 };
 
+/** The checks go in the order of decision 1. */
 export const readBody = async (exchange: Exchange): Promise<JsonObject> => {
-  checkHeaders(exchange.request);
+  const type = contentTypeOf(exchange.request);
+  if (!isOfType(type, 'application/json'))
+    throw unsupported(
+      `Send JSON with the header \`Content-Type: application/json\`${type === undefined ? '' : `, not \`${truncate(type, 100)}\``}. The only charset is utf-8.`,
+    );
   const bytes = await bytesOf(exchange);
   const body = parseObject(bytes);
   // What is done with so much, too, takes a turn of its own.
@@ -64,7 +107,8 @@ export const readBody = async (exchange: Exchange): Promise<JsonObject> => {
 };
 
 export const readForm = async (exchange: Exchange): Promise<ReadonlyMap<string, string>> => {
-  checkFormHeaders(exchange.request);
+  if (!isOfType(contentTypeOf(exchange.request), formType))
+    throw unsupported(`A form is sent as ${formType}, in utf-8.`);
   return parseForm(await bytesOf(exchange));
 };
 
@@ -72,7 +116,7 @@ export const readForm = async (exchange: Exchange): Promise<ReadonlyMap<string, 
 export const readFile = async (exchange: Exchange, limit?: FileLimit): Promise<Upload> => {
   const { request } = exchange;
   if (!isOfType(contentTypeOf(request), 'multipart/form-data'))
-    throw new DomainError('unsupported_media_type', 'A file is sent as multipart/form-data.');
+    throw unsupported('A file is sent as multipart/form-data.');
   const { readUpload } = await import('./upload.js');
   begin(exchange);
   return readUpload(request, (stop) => (exchange.stop = stop), limit);

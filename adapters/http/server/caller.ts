@@ -18,7 +18,10 @@ import type { HttpRequest } from './route.js';
  */
 export const failuresPerMinute = 300;
 
-/** Counts a failed attempt from an address (the socket's); true if it was one too many. */
+/**
+ * Counts a failed attempt from an address (the socket's); true if it was one too many. (decision 52: what the
+ * rate limit counts)
+ */
 export const isOneTooMany = async (
   { rateLimiter, clock }: { readonly rateLimiter: RateLimiter; readonly clock: Clock },
   address: string,
@@ -211,11 +214,10 @@ export const gate = ({
     return { limit, remaining: Math.max(-1, limit - hits) };
   };
 
-  /**
-   * Counts a failed attempt from an address; true if it was one too many. (decision 52: what the rate limit
-   * counts)
-   */
-  const failed = (address: string): Promise<boolean> => isOneTooMany({ rateLimiter, clock }, address);
-
-  return { keyless, identify, count, failed };
+  return {
+    keyless,
+    identify,
+    count,
+    failed: (address: string) => isOneTooMany({ rateLimiter, clock }, address),
+  };
 };

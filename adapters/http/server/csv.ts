@@ -18,13 +18,10 @@ const cellOf = (value: unknown): string => {
 export const csvRows = (
   columns: readonly string[],
   rows: readonly Readonly<Record<string, unknown>>[],
-): string => linesOf(rows.map((row) => columns.map((column) => row[column])));
-
-const linesOf = (rows: readonly (readonly unknown[])[]): string =>
-  rows.map((cells) => `${cells.map(cellOf).join(',')}\r\n`).join('');
+): string => rows.map((row) => `${columns.map((column) => cellOf(row[column])).join(',')}\r\n`).join('');
 
 /** A table as CSV, with a head. */
 export const csvOf = (
   columns: readonly string[],
   rows: readonly Readonly<Record<string, unknown>>[],
-): string => linesOf([columns]) + csvRows(columns, rows);
+): string => csvRows(columns, [Object.fromEntries(columns.map((name) => [name, name])), ...rows]);

@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { z } from 'zod';
 import type { Span } from '../../../application/ports/tracing.js';
-import type { Allowance, Caller, Subject } from './access.js';
-import type { IgnoredName } from '../schema/ignored.js';
-import type { Route } from './route.js';
+import { DomainError, type ErrorCode } from '../../../domain/errors.js';
+import type { Body } from '../schema/read.js';
+import type { Access, Allowance, Caller, Subject } from './access.js';
 
 /**
  * An exchange is kept on its request, and the latest one on its connection: weak maps would make every
@@ -19,6 +20,15 @@ declare module 'node:net' {
     /** How many requests that came before the response to an earlier one have none yet. */
     waitingRequests?: number;
   }
+}
+
+/** A route, as the end of a request needs it. */
+interface Matched {
+  readonly access: Access;
+  readonly failure: ErrorCode;
+  readonly params: z.ZodObject;
+  readonly query: z.ZodObject;
+  readonly body: Body | null;
 }
 
 /** One request and its response while they are in progress. */
@@ -43,7 +53,7 @@ export interface Exchange {
   /** The path of the route as documented; null until a route has matched. */
   template: string | null;
   /** Null until one has matched. */
-  route: Route | null;
+  route: Matched | null;
   caller: Caller;
   /** The subject of the request; null while it is unknown. */
   subject: Subject | null;
@@ -51,7 +61,7 @@ export interface Exchange {
   /** The end of the minute in which the request was counted, in Unix seconds. */
   reset: number;
   /** The names of the request that its operation does not know, for the header that reports them. */
-  ignored: readonly IgnoredName[];
+  ignored: readonly string[];
   /** True if the client wanted unknown names to be refused, and they were looked for. */
   strict: boolean;
   /** Ends the wait for the body with an error; null while nothing waits for it. */
@@ -63,22 +73,57 @@ export interface Exchange {
   close: boolean;
 }
 
-/**
- * The signal of an exchange, created on demand because most handlers don't need it. Aborts when the
- * connection ends before the response is complete.
- */
-export const signalOf = (exchange: Exchange): AbortSignal => {
-  if (exchange.aborting !== null) return exchange.aborting.signal;
-  const controller = new AbortController();
-  exchange.aborting = controller;
-  const { response } = exchange;
-  const gone = () => {
-    if (!response.writableFinished) controller.abort();
-  };
-  if (response.destroyed || response.socket?.destroyed === true) gone();
-  else response.once('close', gone);
-  return controller.signal;
-};
+/** How many requests may hold places in a process. */
+const maxPlaces = 1_000;
+
+/** The requests that may take long: those that hold a place, and those whose handlers listen for an abort. */
+export class Abortable {
+  readonly #listening = new Set<AbortController>();
+  readonly #places = new Map<Exchange, string>();
+  #stopped = false;
+
+  /**
+   * Aborts when the connection ends before the response is complete, and when the service stops. Created on
+   * demand: most handlers don't need it.
+   */
+  signalOf(exchange: Exchange): AbortSignal {
+    if (exchange.aborting !== null) return exchange.aborting.signal;
+    const { response } = exchange;
+    const controller = new AbortController();
+    exchange.aborting = controller;
+    this.#listening.add(controller);
+    const gone = () => {
+      if (!response.writableFinished) controller.abort();
+    };
+    if (response.destroyed || response.socket?.destroyed === true) gone();
+    else response.once('close', gone);
+    if (this.#stopped) controller.abort();
+    return controller.signal;
+  }
+
+  /** One of `most` places of this name, until the request is over. Throws `rate_limited` if all are taken. */
+  takePlace(exchange: Exchange, name: string, most: number): void {
+    const taken = [...this.#places.values()].filter((each) => each === name).length;
+    if (taken >= most)
+      throw new DomainError(
+        'rate_limited',
+        `At most ${most} of these may be open at a time, of an organization or an operator. End one of them first.`,
+      );
+    if (this.#places.size >= maxPlaces)
+      throw new DomainError('rate_limited', 'Many streams are being followed just now. Wait a minute.');
+    this.#places.set(exchange, name);
+  }
+
+  concluded(exchange: Exchange): void {
+    this.#places.delete(exchange);
+    if (exchange.aborting !== null) this.#listening.delete(exchange.aborting);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    for (const controller of this.#listening) controller.abort();
+  }
+}
 
 /** Every value of a header, in order. `name` is in lower case. */
 export const headerValues = (rawHeaders: readonly string[], name: string): readonly string[] => {

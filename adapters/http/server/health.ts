@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { z } from 'zod';
-import { shownText, nullText } from '../schema/shown.js';
+import * as shown from '../schema/shown.js';
 import { route, type Route } from './route.js';
 
 /** One engine or projection: whether it is ready, and how it is doing, in plain words. */
@@ -15,15 +15,11 @@ export type Readiness = () => Promise<readonly Part[]>;
 
 const readyBody = z.object({
   status: z.enum(['ready', 'not_ready']).describe('Whether every part is ready.'),
-  parts: z
-    .array(
-      z.object({
-        name: shownText('The engine or the projection.', 'event store'),
-        ready: z.boolean().describe('Whether it is ready.'),
-        detail: nullText('How this part is doing, in plain words.'),
-      }),
-    )
-    .describe('What must be ready.'),
+  parts: shown.list('What must be ready.', {
+    name: shown.text('The engine or the projection.', 'event store'),
+    ready: shown.boolean('Whether it is ready.'),
+    detail: shown.nullText('How this part is doing, in plain words.'),
+  }),
 });
 
 const shared = { access: { kind: 'public' }, failure: 'internal_error', tags: ['health'] } as const;
@@ -34,16 +30,14 @@ export const healthRoutes = (readiness: Readiness, registry: Registry, version: 
     id: 'getHealth',
     summary: 'Check that the process is alive',
     ...shared,
-    responses: {
-      200: {
-        description: 'The process is alive.',
-        schema: z
-          .object({
-            status: z.enum(['ok']).describe('Always `ok`.'),
-            version: shownText('The version of the service.', '1.0.0'),
-          })
-          .meta({ id: 'Health', description: 'The process is alive.' }),
-      },
+    answers: {
+      200: [
+        'The process is alive.',
+        shown.component('Health', 'The process is alive.', {
+          status: z.enum(['ok']).describe('Always `ok`.'),
+          version: shown.text('The version of the service.', '1.0.0'),
+        }),
+      ],
     },
     handle: () => Promise.resolve({ body: { status: 'ok', version } }),
   }),
@@ -51,10 +45,7 @@ export const healthRoutes = (readiness: Readiness, registry: Registry, version: 
     id: 'getReadiness',
     summary: 'Check that every engine responds and the projections have caught up',
     ...shared,
-    responses: {
-      200: { description: 'Ready.', schema: readyBody },
-      503: { description: 'Not ready: `parts` says what is missing.', schema: readyBody },
-    },
+    answers: { 200: ['Ready.', readyBody], 503: ['Not ready: `parts` says what is missing.', readyBody] },
     handle: async () => {
       const parts = await readiness();
       const ready = parts.every((part) => part.ready);

@@ -1,82 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
 import { DomainError } from '../../../domain/errors.js';
 import { NumberText, isPlainObject } from '../../../domain/plain-object.js';
-import { truncate } from '../../../domain/text.js';
-import { ClientGone } from './errors.js';
-import { contentTypeOf } from './exchange.js';
-import { isOfType } from './media-types.js';
 import { asSent, type Json, type JsonObject } from '../schema/read.js';
 
-/** The size of the largest body, in bytes. (decision 6: what counts as valid JSON) */
-export const maxBodyBytes = 100 * 1024;
 /** How deep a body may nest; the outermost object is level one. (decision 6: what counts as valid JSON) */
 export const deepestNesting = 32;
-
-const isIdentity = (encoding: string | undefined): boolean =>
-  encoding === undefined ||
-  encoding.split(',').every((coding) => ['', 'identity'].includes(coding.trim().toLowerCase()));
-
-const tooLarge = (): DomainError =>
-  new DomainError(
-    'body_too_large',
-    `The body is larger than ${maxBodyBytes / 1024} KiB. Send one card or one contact per request.`,
-  );
-
-/**
- * Checks the headers of a body. Throws `unsupported_media_type`, then `body_too_large`. (decision 1: one
- * order of checks)
- */
-export const checkHeaders = (request: IncomingMessage): void => {
-  const type = contentTypeOf(request);
-  if (!isOfType(type, 'application/json'))
-    throw new DomainError(
-      'unsupported_media_type',
-      `Send JSON with the header \`Content-Type: application/json\`${type === undefined ? '' : `, not \`${truncate(type, 100)}\``}. The only charset is utf-8.`,
-    );
-  assertSmall(request);
-};
-
-/** Checks encoding and length of a body. Throws `unsupported_media_type`, then `body_too_large`. */
-export const assertSmall = ({ headers }: IncomingMessage): void => {
-  if (!isIdentity(headers['content-encoding']))
-    throw new DomainError('unsupported_media_type', 'Send the body without a Content-Encoding.');
-  if (Number(headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge();
-};
-
-/**
- * Reads the whole body. `onStop` gets a function that ends the wait with an error. Throws `body_too_large`
- * and ClientGone.
- */
-export const readBytes = (
-  request: IncomingMessage,
-  onStop: (stop: (error: Error) => void) => void,
-): Promise<Buffer> =>
-  new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    const settle = () => {
-      request.off('data', take).off('end', finish).off('error', gone).off('close', gone);
-    };
-    const stop = (error: Error) => {
-      settle();
-      request.resume();
-      reject(error);
-    };
-    const take = (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > maxBodyBytes) stop(tooLarge());
-      else chunks.push(chunk);
-    };
-    const finish = () => {
-      settle();
-      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks));
-    };
-    const gone = () => stop(new ClientGone('the client went away before the body was complete'));
-    onStop(stop);
-    request.on('data', take).on('end', finish).on('error', gone).on('close', gone);
-  });
 
 const invalid = (why: string): DomainError =>
   new DomainError('invalid_json', `The body is not valid JSON: ${why}.`);

@@ -5,13 +5,12 @@ import { truncate } from '../../../domain/text.js';
 import { atField, parseValues, type JsonObject } from '../schema/read.js';
 import type { Caller } from './access.js';
 import { admission, type AdmissionDeps } from './admission.js';
-import { Abortable, RouteRequest } from './route-request.js';
 import { giveUpUpload, readBody } from './bodies.js';
-import type { Exchange } from './exchange.js';
+import { Abortable, type Exchange } from './exchange.js';
 import { noteIgnored, queryOf } from './query.js';
 import { replies, type ReplyDeps } from './replies.js';
 import { subjectOf, subjectsIn } from './request-log.js';
-import type { HttpRequest, Route, RouteResponse } from './route.js';
+import { HttpRequest, type Route, type RouteResponse } from './route.js';
 
 export interface PipelineOptions extends ReplyDeps, AdmissionDeps {
   readonly tracing: Tracing;
@@ -73,7 +72,8 @@ export const pipeline = (options: PipelineOptions) => {
     const place = parseValues(route.params, params);
     const sent = queryOf(route, exchange.search);
     noteIgnored(exchange, route, sent, body);
-    const request = new RouteRequest(exchange, place, parseValues(route.query, sent), body, abortable);
+    const query = parseValues(route.query, sent);
+    const request = new HttpRequest(exchange, exchange.caller, place, query, body, abortable);
     try {
       const response = await callHandler(route, request, declared?.read(body));
       const subjects = exchange.caller.kind === 'key' ? [] : subjectsIn(params, { ...sent, subject: '' });

@@ -5,7 +5,6 @@ import type { Clock } from '../../../application/ports/system.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { traceIdOf } from '../../../domain/traceparent.js';
-import type { Abortable } from './route-request.js';
 import { retryAfter, TooManyGuesses, type Gate } from './caller.js';
 import { documentFor } from './documents.js';
 import {
@@ -18,10 +17,9 @@ import {
   type Refusal,
 } from './errors.js';
 import { writeEvents, writeLines } from './event-stream.js';
-import type { Exchange } from './exchange.js';
-import type { HttpMetrics } from './metrics.js';
+import type { Abortable, Exchange } from './exchange.js';
 import { ignoredHeaders } from './query.js';
-import { logFields, recordOf } from './request-log.js';
+import { logFields, recordOf, type httpMetrics } from './request-log.js';
 import { headerList, jsonType, type Headers } from './respond.js';
 import type { LinesResponse, Route, RouteResponse, StreamResponse } from './route.js';
 import { endSpan } from './traces.js';
@@ -47,7 +45,7 @@ export interface ReplyDeps {
   readonly gate: Gate;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly metrics: HttpMetrics;
+  readonly metrics: ReturnType<typeof httpMetrics>;
   /**
    * The address that clients see. It is asked for each time, because a free port is known only after
    * `listen`.

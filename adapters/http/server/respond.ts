@@ -1,15 +1,8 @@
 import { STATUS_CODES } from 'node:http';
-import type { Allowance } from './access.js';
+import type { Exchange } from './exchange.js';
 
 /** The parts of every response. (docs/contract.md#responses) */
-export interface Envelope {
-  readonly id: string;
-  readonly allowance: Allowance;
-  /** Unix seconds. */
-  readonly reset: number;
-  /** True if the connection ends with this response. */
-  readonly close: boolean;
-}
+type Envelope = Pick<Exchange, 'id' | 'allowance' | 'reset' | 'close'>;
 
 /** A header that is sent several times has several values. */
 export type Headers = Readonly<Record<string, string | readonly string[]>>;

@@ -5,51 +5,91 @@ import type { SharedDocument } from './documents.js';
 import type { Body, JsonObject } from '../schema/read.js';
 import type { Access, Caller, CallerOf, Subject } from './access.js';
 import type { JsonSchema } from '../schema/json-schema.js';
+import { readBody, readFile, readForm } from './bodies.js';
+import { headerValues, type Abortable, type Exchange } from './exchange.js';
 import type { FileLimit, Upload } from './upload.js';
 
-/** One request as a handler sees it: authenticated, counted, authorised, parsed. */
-export interface HttpRequest<C = Caller, Params = object, Query = object> {
+/**
+ * One request as a handler sees it: authenticated, counted, authorised, parsed. It is a class so that a
+ * request costs one object and no closures.
+ */
+export class HttpRequest<C = Caller, Params = object, Query = object> {
   /** `req_…`, also in the header of the response. */
   readonly id: string;
   /** Its place in a trace, from the client, or else made here. (docs/operations.md#traces) */
   readonly traceparent: string;
-  readonly caller: C;
-  /** Path parameters, decoded and trimmed. */
-  readonly params: Params;
-  readonly query: Query;
+
+  constructor(
+    private readonly exchange: Exchange,
+    readonly caller: C,
+    /** Path parameters, decoded and trimmed. */
+    readonly params: Params,
+    readonly query: Query,
+    /** The body as sent, without dangerous keys; empty if the route declares none. */
+    readonly sent: JsonObject,
+    private readonly abortable: Abortable,
+  ) {
+    this.id = exchange.id;
+    this.traceparent = exchange.traceparent;
+  }
+
   /** The query as sent: for routes with access `page`. */
-  readonly search: string;
-  /** The body as sent, without dangerous keys; empty if the route declares none. */
-  readonly sent: JsonObject;
+  get search(): string {
+    return this.exchange.search;
+  }
+
+  /** The address of the other end of the connection. */
+  get address(): string {
+    return this.exchange.address;
+  }
+
+  /** Aborts when the client goes away, and when the service stops. */
+  get signal(): AbortSignal {
+    return this.abortable.signalOf(this.exchange);
+  }
+
+  /** Every value of a header, in order, as sent (bytes above 127 as Latin-1). `name` is in lower case. */
+  header(name: string): readonly string[] {
+    return headerValues(this.exchange.request.rawHeaders, name);
+  }
+
   /**
    * Reads the body now: for routes with access `hook`, whose token is checked first. Throws the refusal of
    * the body. (decision 46: when the token is checked; decision 6: what counts as valid JSON)
    */
-  readBody(): Promise<JsonObject>;
+  readBody(): Promise<JsonObject> {
+    return readBody(this.exchange);
+  }
+
   /**
    * Reads the form that was sent: for routes with access `page`. Throws `unsupported_media_type`,
    * `body_too_large` and `invalid_body`.
    */
-  readForm(): Promise<ReadonlyMap<string, string>>;
+  readForm(): Promise<ReadonlyMap<string, string>> {
+    return readForm(this.exchange);
+  }
+
   /**
    * Reads a form with a file: for routes with access `page`. The rest of the file is discarded if the handler
    * leaves it. Throws `unsupported_media_type`, `body_too_large`, `invalid_body` and ClientGone.
    */
-  readUpload(limit?: FileLimit): Promise<Upload>;
+  readUpload(limit?: FileLimit): Promise<Upload> {
+    return readFile(this.exchange, limit);
+  }
+
   /** Sets the subject of the request in the log, where neither the caller nor the path names it. */
-  concerns(subject: Subject): void;
+  concerns(subject: Subject): void {
+    this.exchange.subject = subject;
+  }
+
   /**
    * Takes one of the `most` places that the route has for its owner, an organization or an operator; it
    * is free again once the response is over. To be called before anything else is done. Throws `rate_limited`
    * if there is none.
    */
-  takePlace(owner: string, most: number): void;
-  /** The address of the other end of the connection. */
-  readonly address: string;
-  /** Every value of a header, in order, as sent (bytes above 127 as Latin-1). `name` is in lower case. */
-  header(name: string): readonly string[];
-  /** Aborts when the client goes away, and when the service stops. */
-  readonly signal: AbortSignal;
+  takePlace(owner: string, most: number): void {
+    this.abortable.takePlace(this.exchange, `${this.exchange.template} ${owner}`, most);
+  }
 }
 
 export interface ServerSentEvent {
@@ -179,6 +219,8 @@ export interface Route {
   handle(request: HttpRequest, body: unknown): Promise<RouteResponse>;
 }
 
+type Answers = Readonly<Record<number, z.ZodType | readonly [description: string, schema: z.ZodType]>>;
+
 /** The description of a route besides its method and its path. */
 export interface Definition<A extends Access, Params extends z.ZodObject, Query extends z.ZodObject, Values>
   extends
@@ -189,8 +231,8 @@ export interface Definition<A extends Access, Params extends z.ZodObject, Query 
   readonly params?: Params;
   readonly query?: Query;
   readonly body?: Body<Values>;
-  /** The bodies of responses that need no further description. */
-  readonly answers?: Readonly<Record<number, z.ZodType>>;
+  /** The bodies of responses: with a description, or of those that need none. */
+  readonly answers?: Answers;
   handle(
     request: HttpRequest<CallerOf<A>, z.output<Params>, z.output<Query>>,
     body: Values,
@@ -198,7 +240,11 @@ export interface Definition<A extends Access, Params extends z.ZodObject, Query 
 }
 
 /** The types of all that a route takes. */
-export const sentTypesOf = ({ params, query, body }: Route): readonly z.ZodObject[] => [
+export const sentTypesOf = ({
+  params,
+  query,
+  body,
+}: Pick<Route, 'params' | 'query' | 'body'>): readonly z.ZodObject[] => [
   params,
   query,
   ...(body === null ? [] : [body.schema]),
@@ -221,9 +267,12 @@ export const pathParameters = (path: string): readonly string[] =>
 /** The description of a response that needs no other. */
 export const success = 'Success.';
 
-const succeeding = (answers: Readonly<Record<number, z.ZodType>>): Route['responses'] =>
+const succeeding = (answers: Answers): Route['responses'] =>
   Object.fromEntries(
-    Object.entries(answers).map(([status, schema]) => [status, { description: success, schema }]),
+    Object.entries(answers).map(([status, answer]) => {
+      const [description, schema] = answer instanceof z.ZodType ? [success, answer] : answer;
+      return [status, { description, schema }];
+    }),
   );
 
 /**

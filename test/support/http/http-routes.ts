@@ -20,11 +20,11 @@ const shortMessage = limitedText(20, () => new DomainError('message_too_long', '
 export const cardBody = z.object({
   recipient: z
     .object({
-      name: text(),
-      line1: text(),
-      line2: optionalText(),
-      state: text({ pattern: /^[A-Za-z]{2}$/, hint: 'a two-letter US state code' }),
-      zip: text({ pattern: /^\d{5}$/, hint: 'five digits, as a string' }),
+      name: text(''),
+      line1: text(''),
+      line2: optionalText(''),
+      state: text('', undefined, { pattern: /^[A-Za-z]{2}$/, hint: 'a two-letter US state code' }),
+      zip: text('', undefined, { pattern: /^\d{5}$/, hint: 'five digits, as a string' }),
     })
     .meta(
       annotations({
@@ -32,14 +32,14 @@ export const cardBody = z.object({
         hint: 'an object with one address: one request sends one card',
       }),
     ),
-  message: text({ code: 'missing_message' }, shortMessage),
-  arrive_on: optionalText({
+  message: text('', undefined, { code: 'missing_message', rule: shortMessage }),
+  arrive_on: optionalText('', undefined, {
     pattern: /^\d{4}-\d\d-\d\d$/,
     code: 'invalid_date',
     blank: 'refused',
     hint: 'a date like 2026-05-04',
   }),
-  reference: optionalText({ number: 'text' }),
+  reference: optionalText('', undefined, { number: 'text' }),
   events: optional(
     z.array(z.enum(['card.created', 'card.mailed'])).meta(annotations({ code: 'invalid_events' })),
   ),
@@ -64,14 +64,14 @@ export interface Traces {
 
 /** A small table with every kind of access and every special rule. */
 export const testRoutes = (traces: Traces): readonly Route[] => {
-  const code = z.object({ code: text({ code: 'missing_id' }) });
+  const code = z.object({ code: text('', undefined, { code: 'missing_id' }) });
   return [
     route('GET /api/v1/cards', {
       access: { kind: 'key', scope: 'cards:read' },
       query: z.object({
         limit: pageLimit,
-        status: optionalChoice(['pending', 'posted']),
-        reference: optionalText(),
+        status: optionalChoice(['pending', 'posted'], ''),
+        reference: optionalText(''),
       }),
       ...operation('listCards'),
       handle: ({ query }) => Promise.resolve({ status: 200, body: { echo: query } }),
@@ -114,7 +114,7 @@ export const testRoutes = (traces: Traces): readonly Route[] => {
     }),
     route('DELETE /api/v1/webhooks/:id', {
       access: { kind: 'key', scope: 'webhooks:manage' },
-      params: z.object({ id: text() }),
+      params: z.object({ id: text('') }),
       undecodable: 'as-is',
       ...operation('deleteWebhook'),
       handle: ({ params }) => Promise.resolve({ status: 200, body: { echo: params } }),
@@ -126,7 +126,7 @@ export const testRoutes = (traces: Traces): readonly Route[] => {
     }),
     route('POST /api/v1/hooks/:token', {
       access: { kind: 'hook' },
-      params: z.object({ token: text() }),
+      params: z.object({ token: text('') }),
       body: whole(z.looseObject({})),
       failure: 'order_failed',
       ...operation('fireHook'),
@@ -139,14 +139,14 @@ export const testRoutes = (traces: Traces): readonly Route[] => {
     }),
     route('POST /operator/v1/organizations', {
       access: { kind: 'operator', scope: 'operator:office' },
-      body: whole(z.object({ name: text() })),
+      body: whole(z.object({ name: text('') })),
       failure: 'create_failed',
       ...operation('createOrganization'),
       handle: (_, body) => Promise.resolve({ status: 201, body: { echo: body } }),
     }),
     route('POST /operator/v1/cards/:code/queue', {
       access: { kind: 'operator', scope: 'operator:office' },
-      params: z.object({ code: text() }),
+      params: z.object({ code: text('') }),
       failure: 'update_failed',
       ...operation('queueCard'),
       handle: ({ params }) => Promise.resolve({ status: 200, body: { echo: params } }),
@@ -155,7 +155,7 @@ export const testRoutes = (traces: Traces): readonly Route[] => {
       id: 'streamEvents',
       summary: 'A stream',
       access: { kind: 'operator', scope: 'operator:office' },
-      query: z.object({ count: optionalText(), fail: optionalText() }),
+      query: z.object({ count: optionalText(''), fail: optionalText('') }),
       tags: ['operator'],
       responses: { 200: { description: 'Events.', schema: null, type: 'text/event-stream' } },
       handle: ({ query, signal }) => {
@@ -174,7 +174,7 @@ export const testRoutes = (traces: Traces): readonly Route[] => {
     }),
     route('GET /api/v1/fails/:how', {
       access: { kind: 'public' },
-      params: z.object({ how: text() }),
+      params: z.object({ how: text('') }),
       ...operation('fail'),
       handle: async ({ params, signal }) => {
         if (params.how === 'outcome') throw new OutcomeUnknown(CommandId.parse('a-command'));

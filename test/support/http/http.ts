@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import type { Route } from '../../../adapters/http/server/route.js';
-import { httpMetrics } from '../../../adapters/http/server/metrics.js';
+import { httpMetrics } from '../../../adapters/http/server/request-log.js';
 import { httpServer, type HttpOptions, type HttpServer } from '../../../adapters/http/server/server.js';
 import { SeededEntropy } from '../memory/entropy.js';
 import { SystemClock } from '../../../adapters/system/clock.js';

@@ -1,4 +1,4 @@
-import { maxBodyBytes } from '../../../adapters/http/server/json-body.js';
+import { maxBodyBytes } from '../../../adapters/http/server/bodies.js';
 import { kindsOfText, worstText } from './worst-texts.js';
 
 type Texts = Readonly<Record<string, string>>;

@@ -1,5 +1,6 @@
 import { exampleOf } from '../../../adapters/http/document/samples.js';
-import { deepestNesting, maxBodyBytes } from '../../../adapters/http/server/json-body.js';
+import { maxBodyBytes } from '../../../adapters/http/server/bodies.js';
+import { deepestNesting } from '../../../adapters/http/server/json-body.js';
 import type { JsonSchema } from '../../../adapters/http/schema/json-schema.js';
 import { isPlainObject } from '../../../domain/plain-object.js';
 import { kindsOfText, worstText } from './worst-texts.js';

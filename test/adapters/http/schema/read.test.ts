@@ -28,12 +28,12 @@ const recipient = { name: 'Ada', line1: '12 Way', state: 'IL', zip: '62701' };
 
 describe('reading fields', () => {
   const schema = z.object({
-    name: text({ maxLength: 3, code: 'missing_name' }),
-    note: optionalText(),
-    day: optionalText({ blank: 'refused', code: 'invalid_date' }),
-    reference: optionalText({ number: 'text' }),
-    even: optionalText({}, even),
-    kind: optionalChoice(['a', 'b']),
+    name: text('', undefined, { maxLength: 3, code: 'missing_name' }),
+    note: optionalText(''),
+    day: optionalText('', undefined, { blank: 'refused', code: 'invalid_date' }),
+    reference: optionalText('', undefined, { number: 'text' }),
+    even: optionalText('', undefined, { rule: even }),
+    kind: optionalChoice(['a', 'b'], ''),
     count: optional(z.int().min(1)),
     on: optional(z.boolean()),
     tags: optional(z.array(z.enum(['x', 'y'])).meta(annotations({ code: 'invalid_events' }))),
@@ -83,7 +83,7 @@ describe('reading fields', () => {
       expect(read(schema, { name: 'Ada', on })).to.deep.equal(['invalid_parameter', 'on']);
   });
   it('treats a blank as an omission, whatever form the field must have', () => {
-    const form = z.object({ from: optionalText({ pattern: /^\d+$/, hint: 'a position' }) });
+    const form = z.object({ from: optionalText('', undefined, { pattern: /^\d+$/, hint: 'a position' }) });
     expect(read(form, { from: ' ' })).to.deep.equal({ from: null });
     expect(read(form, { from: '12' })).to.deep.equal({ from: '12' });
     expect(read(form, { from: 'x' })).to.deep.equal(['invalid_parameter', 'from']);
@@ -104,7 +104,10 @@ describe('reading fields', () => {
   it('treats text that its rule empties as a blank', () => {
     const visible = limitedText(9, () => new DomainError('invalid_parameter', 'Too long.'));
     const rule = (sent: string): string | null => visible(sent) || null;
-    const ruled = z.object({ must: text({ code: 'missing_name' }, rule), may: optionalText({}, rule) });
+    const ruled = z.object({
+      must: text('', undefined, { code: 'missing_name', rule: rule }),
+      may: optionalText('', undefined, { rule: rule }),
+    });
     expect(read(ruled, { must: ' a\u200b', may: '\u200b' })).to.deep.equal({ must: 'a', may: null });
     expect(read(ruled, { must: '\u200b' })).to.deep.equal(['missing_name', 'must']);
   });
@@ -112,7 +115,9 @@ describe('reading fields', () => {
     const broken = (): string => {
       throw new Error('a defect');
     };
-    expect(() => parseValues(z.object({ name: text({}, broken) }), { name: 'x' })).to.throw('a defect');
+    expect(() =>
+      parseValues(z.object({ name: text('', undefined, { rule: broken }) }), { name: 'x' }),
+    ).to.throw('a defect');
   });
   it('names the list in a refusal, not its item', () => {
     expect(read(schema, { name: 'Ada', tags: ['x', ' y '] })).to.deep.equal({
@@ -227,9 +232,12 @@ describe('reading fields', () => {
 
 describe('a refusal of a rule that runs after the body was read', () => {
   const body = z.object({
-    first: optionalText({ code: 'invalid_date' }),
-    second: optionalText({ code: 'design_not_found', codes: ['design_not_found', 'no_design_available'] }),
-    third: optionalText({ code: 'invalid_date' }),
+    first: optionalText('', undefined, { code: 'invalid_date' }),
+    second: optionalText('', undefined, {
+      code: 'design_not_found',
+      codes: ['design_not_found', 'no_design_available'],
+    }),
+    third: optionalText('', undefined, { code: 'invalid_date' }),
   });
   const paramOf = (error: unknown): unknown => {
     const located = atField(body, error);

@@ -45,7 +45,7 @@ const routes = (ended: string[]) => [
   }),
   route('GET /slow', {
     access: { kind: 'public' },
-    query: z.object({ ms: optionalText() }),
+    query: z.object({ ms: optionalText('') }),
     failure: 'internal_error',
     ...operation('slow'),
     handle: async ({ query }) => {
