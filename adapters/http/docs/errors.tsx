@@ -5,7 +5,7 @@ import type { Html } from '../web/prose.js';
 import { Json } from './code.js';
 import { errorPages } from '../document/error-pages.js';
 import { firstRefusal } from '../document/first-card.js';
-import { audienceOfShared, type Context, type DocsPage } from './page.js';
+import { type Context, type DocsPage } from './page.js';
 import { errorsPlace } from './places.js';
 import { grid, part, text } from './text.js';
 
@@ -73,7 +73,7 @@ const byStatus = errorCodes.toSorted((a, b) => statusOf(a) - statusOf(b));
 /** Every code in a few words, by status. */
 export const errorsPage = (context: Context): DocsPage => ({
   ...errorsPlace,
-  for: audienceOfShared(context),
+  for: context.shared,
   shape: 'guide',
   lead: text(
     'Switch on `code`: it is stable. `message` is for people and may change, `param` names the field at fault if there is one, and `docs` leads to the page about the code.',
@@ -105,7 +105,7 @@ export const errorPage = (code: ErrorCode, context: Context): DocsPage => {
     title: code,
     isCode: true,
     about: `Error, HTTP ${status}`,
-    for: audienceOfShared(context),
+    for: context.shared,
     shape: 'plain',
     parts: [
       part('means', 'What it means', means),

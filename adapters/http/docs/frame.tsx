@@ -1,19 +1,9 @@
 import { Brand } from '../web/document.js';
 import type { Html } from '../web/prose.js';
 import { orderOf } from './groups.js';
-import { Section, type Context, type DocsPage } from './page.js';
-import {
-  asMarkdown,
-  errorsPlace,
-  eventsPlace,
-  guideNames,
-  guidePlace,
-  homePlace,
-  indexPath,
-  operatorPlace,
-  searchPath,
-  type Place,
-} from './places.js';
+import type { Context, DocsPage, Part } from './page.js';
+import * as places from './places.js';
+import type { Place } from './places.js';
 
 interface PageProps {
   readonly page: DocsPage;
@@ -53,18 +43,22 @@ const Side = ({ page, context }: InContext) => (
   <nav id="contents" class="side" aria-label="Documentation" popover="auto">
     {page.for === 'customers' ? (
       <>
-        <Links label="Guides" places={guideNames.map(guidePlace)} page={page} />
-        <Links label="Reference" places={[...context.customers, errorsPlace, eventsPlace]} page={page} />
+        <Links label="Guides" places={places.guideNames.map(places.guidePlace)} page={page} />
+        <Links
+          label="Reference"
+          places={[...context.customers, places.errorsPlace, places.eventsPlace]}
+          page={page}
+        />
         {context.operators.length === 0 ? null : (
           <p class="aside">
-            <a href={operatorPlace.path}>{operatorPlace.title}</a>
+            <a href={places.operatorPlace.path}>{places.operatorPlace.title}</a>
           </p>
         )}
       </>
     ) : (
       <>
         <p class="aside">
-          <a href={`${context.customersAt ?? ''}${homePlace.path}`}>For customers</a>
+          <a href={`${context.customersAt ?? ''}${places.homePlace.path}`}>For customers</a>
         </p>
         <Links label="Operators" places={orderOf(context, 'operators')} page={page} />
       </>
@@ -73,7 +67,7 @@ const Side = ({ page, context }: InContext) => (
 );
 
 const Find = ({ query }: { readonly query: string }) => (
-  <form class="find" role="search" action={searchPath} method="get">
+  <form class="find" role="search" action={places.searchPath} method="get">
     <label class="hidden" for="q">
       Search the documentation
     </label>
@@ -84,7 +78,7 @@ const Find = ({ query }: { readonly query: string }) => (
       placeholder="Search"
       value={query}
       autocomplete="off"
-      data-index={indexPath}
+      data-index={places.indexPath}
     />
     <div id="found" class="found" hidden></div>
     <p id="found-count" class="hidden" role="status"></p>
@@ -94,8 +88,8 @@ const Find = ({ query }: { readonly query: string }) => (
 const Top = ({ context, query }: { readonly context: Context; readonly query: string }) => (
   <header class="top">
     <div class="top-line">
-      <Brand to={homePlace.path} />
-      <a class="docs-home" href={homePlace.path}>
+      <Brand to={places.homePlace.path} />
+      <a class="docs-home" href={places.homePlace.path}>
         Docs
       </a>
       <Find query={query} />
@@ -147,6 +141,18 @@ const machinesFor = (page: DocsPage): readonly string[] => [
   '/asyncapi.json',
 ];
 
+/** A part below its heading, which is a link to itself. */
+const Section = ({ id, title, body }: Part) => (
+  <section id={id}>
+    <h2>
+      <a class="anchor" href={`#${id}`}>
+        {title}
+      </a>
+    </h2>
+    {body}
+  </section>
+);
+
 /** The frame of every page of the documentation. On a telephone the contents unfold without scripts. */
 export const framed = (page: DocsPage, context: Context, query = ''): Html => (
   <>
@@ -158,10 +164,10 @@ export const framed = (page: DocsPage, context: Context, query = ''): Html => (
           <h1>{page.isCode === true ? <code>{page.title}</code> : page.title}</h1>
           <p class="about">
             {page.about}
-            {page.path === searchPath ? null : (
+            {page.path === places.searchPath ? null : (
               <>
                 <br />
-                <a class="hint" href={asMarkdown(page.path)} data-markdown>
+                <a class="hint" href={places.asMarkdown(page.path)} data-markdown>
                   Markdown
                 </a>
               </>

@@ -1,15 +1,7 @@
 import { isFor } from '../server/access.js';
 import type { Route } from '../server/route.js';
-import {
-  errorsPlace,
-  eventsPlace,
-  guideNames,
-  guidePlace,
-  homePlace,
-  operatorPlace,
-  recordedPlace,
-  type Place,
-} from './places.js';
+import * as places from './places.js';
+import type { Place } from './places.js';
 
 /** Operations of one page of the reference. */
 export interface Group extends Place {
@@ -120,10 +112,16 @@ export const groupsOf = (routes: readonly Route[]): Groups => {
 /** The pages for a kind of readers, in the order in which they are read. */
 export const orderOf = (groups: Groups, kind: keyof Groups): readonly Place[] =>
   kind === 'customers'
-    ? [homePlace, ...guideNames.map(guidePlace), ...groups.customers, errorsPlace, eventsPlace]
+    ? [
+        places.homePlace,
+        ...places.guideNames.map(places.guidePlace),
+        ...groups.customers,
+        places.errorsPlace,
+        places.eventsPlace,
+      ]
     : [
-        operatorPlace,
+        places.operatorPlace,
         ...groups.operators,
-        recordedPlace,
-        ...(groups.customers.length === 0 ? [errorsPlace] : []),
+        places.recordedPlace,
+        ...(groups.customers.length === 0 ? [places.errorsPlace] : []),
       ];

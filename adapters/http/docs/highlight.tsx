@@ -3,8 +3,6 @@ import type { Html } from '../web/prose.js';
 type Known = 'sh' | 'json' | 'js' | 'py' | 'text';
 export type Language = Known | 'ts' | 'go' | 'java' | 'php' | 'rb' | 'cs';
 
-type Kind = 'comment' | 'string' | 'word' | 'number' | 'name';
-
 const keywords = (words: string): string => `(?<word>(?<![.\\w])(?:${words.replaceAll(' ', '|')})\\b)`;
 const number = String.raw`(?<number>(?<![\w.-])-?\d[\d._]*\b)`;
 const quoted = String.raw`"(?:[^"\\\n]|\\.)*"`;
@@ -64,20 +62,15 @@ const rules: Readonly<Record<Language, RegExp>> = {
   cs: js,
 };
 
-const classes: readonly (readonly [kind: Kind, className: string])[] = [
-  ['comment', 'is-comment'],
-  ['string', 'is-string'],
-  ['word', 'is-word'],
-  ['number', 'is-number'],
-  ['name', 'is-name'],
-];
+/** The classes of tokens: `is-` and the name of a group above. */
+const classes = ['is-comment', 'is-string', 'is-word', 'is-number', 'is-name'];
 
 /** A sample with its tokens marked. Its text stays as it is. */
 export const highlighted = (text: string, language: Language): Html => {
   const parts: Html[] = [];
   let at = 0;
   for (const match of text.matchAll(rules[language])) {
-    const [, kind = ''] = classes.find(([each]) => match.groups?.[each] !== undefined) ?? [];
+    const kind = classes.find((each) => match.groups?.[each.slice('is-'.length)] !== undefined);
     if (match.index > at) parts.push(text.slice(at, match.index));
     parts.push(<span class={kind}>{match[0]}</span>);
     at = match.index + match[0].length;

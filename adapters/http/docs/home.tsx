@@ -1,9 +1,8 @@
 import { ButtonLink } from '../web/parts.js';
 import type { Html } from '../web/prose.js';
-import { Json } from './code.js';
+import { Call, Json } from './code.js';
 import { firstRequest, firstResponse } from '../document/first-card.js';
 import type { Group } from './groups.js';
-import { Call } from './guides/call.js';
 import type { Context, DocsPage } from './page.js';
 import { errorsPlace, eventsPlace, guideNames, guidePlace, homePlace, operatorPlace } from './places.js';
 import { part, text, tiles } from './text.js';

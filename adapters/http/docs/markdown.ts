@@ -121,6 +121,21 @@ const blocks = (nodes: readonly Node[]): readonly string[] => {
   return found;
 };
 
+const unsearched = new Set(['pre', 'form', 'thead', 'noscript']);
+
+const spaced = (nodes: readonly Node[]): string =>
+  nodes
+    .map((node) =>
+      typeof node === 'string' ? node : unsearched.has(node.tag) ? ' ' : ` ${spaced(node.inside)} `,
+    )
+    .join('');
+
+/** The words of a part of a page, without its samples and forms. */
+export const wordsIn = (html: Html): string =>
+  spaced(nodesOf(html, (href) => href))
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+
 /** A page as Markdown, to copy for people and programs. */
 export const markdownOf = ({ title, about, lead, parts }: DocsPage, leads: Leads): string =>
   [

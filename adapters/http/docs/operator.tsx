@@ -1,5 +1,4 @@
-import { Code, excerpt } from './code.js';
-import { Call } from './guides/call.js';
+import { Call, Code, excerpt } from './code.js';
 import type { Context, DocsPage } from './page.js';
 import { operatorPlace, recordedPlace } from './places.js';
 import { part, text, tiles } from './text.js';

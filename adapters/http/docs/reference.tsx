@@ -1,12 +1,12 @@
 import type { ErrorCode } from '../../../domain/errors.js';
 import { accessOf, errorsOf } from '../document/openapi.js';
 import { jsonSchemaOf } from '../schema/json-schema.js';
-import { success, templateOf, type Route } from '../server/route.js';
+import { sentTypesOf, success, templateOf, type Route } from '../server/route.js';
 import type { Html } from '../web/prose.js';
 import { errorGrid, errorLinks } from './errors.js';
 import type { Group } from './groups.js';
 import type { DocsPage } from './page.js';
-import { Samples } from './samples.js';
+import { Samples } from './code.js';
 import { Fields, fieldsOf, type Field } from './schema-fields.js';
 import { line, text } from './text.js';
 import { Credentials, TryIt } from './try-it.js';
@@ -109,11 +109,11 @@ const Operation = ({ route, baseUrl }: { readonly route: Route; readonly baseUrl
 };
 
 /** Its method and path, its purpose, and the names of its inputs. */
-const wordsOf = ({ method, path, description = '', params, query, body }: Route): string =>
+const wordsOf = (route: Route): string =>
   [
-    `${method} ${templateOf(path)}`,
-    description,
-    ...[params, query, ...(body === null ? [] : [body.schema])].flatMap(({ shape }) => Object.keys(shape)),
+    `${route.method} ${templateOf(route.path)}`,
+    route.description ?? '',
+    ...sentTypesOf(route).flatMap(({ shape }) => Object.keys(shape)),
   ].join(' ');
 
 /** The operations of a group, each with its text and its samples side by side. */

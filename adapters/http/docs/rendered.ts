@@ -1,15 +1,127 @@
-import type { Route, TextResponse } from '../server/route.js';
+import { errorCodes } from '../../../domain/errors.js';
 import { jsonType } from '../server/respond.js';
 import { sharedDocument, type SharedDocument } from '../server/documents.js';
+import type { Route, TextResponse } from '../server/route.js';
 import { documentOf, pageHeaders } from '../web/document.js';
 import { placeOf } from '../web/paths.js';
+import { placeOf } from '../web/url.js';
+import { errorPage, errorsPage } from './errors.js';
+import { eventsPage } from './events.js';
+import { indexed, type Indexed } from './find.js';
 import { framed } from './frame.js';
+import { groupsOf, orderOf, type Group } from './groups.js';
+import { authentication } from './guides/authentication.js';
+import { cards } from './guides/cards.js';
+import { changelog } from './guides/changelog.js';
+import { clients } from './guides/clients.js';
+import { contacts } from './guides/contacts.js';
+import { feeds } from './guides/feeds.js';
+import { hooks } from './guides/hooks.js';
+import { idempotency } from './guides/idempotency.js';
+import { lists } from './guides/lists.js';
+import { quickStart } from './guides/quick-start.js';
+import { testing } from './guides/testing.js';
+import { webhooks } from './guides/webhooks.js';
+import { homePage } from './home.js';
 import { markdownOf } from './markdown.js';
-import { orderOf } from './groups.js';
-import type { DocsPage } from './page.js';
-import { pagesOf, type Pages } from './pages.js';
-import { asMarkdown, homePlace, indexPath, listPaths } from './places.js';
-import { searchPage } from './search.js';
+import { operatorPage } from './operator.js';
+import type { Context, DocsPage, Guide } from './page.js';
+import * as places from './places.js';
+import type { GuideName } from './places.js';
+import { recordedPage } from './recorded.js';
+import { referencePage } from './reference.js';
+import { entriesOf, searchPage } from './search.js';
+
+const guides: Readonly<Record<GuideName, Guide>> = {
+  'quick-start': quickStart,
+  authentication,
+  idempotency,
+  cards,
+  contacts,
+  hooks,
+  webhooks,
+  feeds,
+  lists,
+  clients,
+  testing,
+  changelog,
+};
+
+type Maker = readonly [path: string, make: () => DocsPage];
+
+const makersOf = (context: Context): ReadonlyMap<string, () => DocsPage> => {
+  const { customers, operators, customersAt, baseUrl } = context;
+  const reference =
+    (audience: DocsPage['for']) =>
+    (group: Group): Maker => [group.path, () => referencePage(group, baseUrl, audience)];
+  const guide = (name: (typeof places.guideNames)[number]): Maker => {
+    const place = places.guidePlace(name);
+    return [place.path, () => ({ ...place, for: 'customers', shape: 'guide', parts: guides[name](context) })];
+  };
+  const forCustomers: readonly Maker[] = [
+    [places.homePlace.path, () => homePage(context)],
+    ...places.guideNames.map(guide),
+    ...customers.map(reference('customers')),
+    [places.eventsPlace.path, eventsPage],
+  ];
+  const forOperators: readonly Maker[] = [
+    [places.operatorPlace.path, () => operatorPage(context)],
+    ...operators.map(reference('operators')),
+    [places.recordedPlace.path, () => recordedPage(baseUrl)],
+  ];
+  return new Map([
+    ...(customersAt === null ? forCustomers : []),
+    [places.errorsPlace.path, () => errorsPage(context)],
+    ...errorCodes.map((code): Maker => [
+      `${places.errorsPlace.path}/${code}`,
+      () => errorPage(code, context),
+    ]),
+    ...(operators.length === 0 ? [] : forOperators),
+  ]);
+};
+
+/**
+ * The pages about a table of routes, on a service that is at `baseUrl`, each made when it is asked for.
+ * Without customers' pages, the operators' begin with the page about operators; customers' pages are at
+ * `publicUrl`.
+ */
+const pagesOf = (routes: readonly Route[], baseUrl: string, publicUrl: string) => {
+  const groups = groupsOf(routes);
+  const isApart = groups.customers.length === 0;
+  const context: Context = {
+    baseUrl,
+    customersAt: isApart ? publicUrl : null,
+    shared: isApart ? 'operators' : 'customers',
+    hasConsole: routes.some(({ path }) => path === '/console'),
+    ...groups,
+  };
+  const makers = makersOf(context);
+  const at = (path: string): DocsPage => {
+    const make = makers.get(
+      path === places.homePlace.path && context.customersAt !== null ? places.operatorPlace.path : path,
+    );
+    if (make === undefined) throw new Error(`There is no page at ${path}.`);
+    return make();
+  };
+  let known: Promise<readonly Indexed[]> | null = null;
+  return {
+    context,
+    has: (path: string): boolean =>
+      makers.has(path) || path === places.homePlace.path || path === places.searchPath,
+    at,
+    /** The search index. */
+    entries: (): Promise<readonly Indexed[]> =>
+      (known ??= entriesOf([...makers.values()])
+        .then(indexed)
+        .catch((error: unknown) => {
+          // The next reader tries again.
+          known = null;
+          throw error;
+        })),
+  };
+};
+
+type Pages = ReturnType<typeof pagesOf>;
 
 /** The text of a page leads from the root of the service, wherever clients see that. */
 const below = (prefix: string, html: string): string =>
@@ -57,9 +169,9 @@ const markdownAt = (path: string, pages: Pages): string => {
     const [page = '', anchor] = href.split('#');
     if (page === '') return `${baseUrl}${path}#${anchor}`;
     if (!page.startsWith('/docs')) return page.startsWith('/') ? `${baseUrl}${href}` : href;
-    if (!pages.has(page) && customersAt !== null) return `${customersAt}${asMarkdown(page)}`;
+    if (!pages.has(page) && customersAt !== null) return `${customersAt}${places.asMarkdown(page)}`;
     const part = anchor === undefined ? null : pages.at(page).parts.find(({ id }) => id === anchor);
-    return `${baseUrl}${asMarkdown(page)}${part ? `#${anchorOf(part.title)}` : ''}`;
+    return `${baseUrl}${places.asMarkdown(page)}${part ? `#${anchorOf(part.title)}` : ''}`;
   });
 };
 
@@ -70,10 +182,10 @@ const listOf = ({ context }: Pages): string => {
   const lines = kinds.flatMap((kind) => [
     `\n## For ${kind}\n`,
     ...orderOf(context, kind).map(
-      ({ path, title, about }) => `- [${title}](${context.baseUrl}${asMarkdown(path)}): ${about}`,
+      ({ path, title, about }) => `- [${title}](${context.baseUrl}${places.asMarkdown(path)}): ${about}`,
     ),
   ]);
-  return ['# Handwritten Card Service', '', `> ${homePlace.about}`, ...lines, ''].join('\n');
+  return ['# Handwritten Card Service', '', `> ${places.homePlace.about}`, ...lines, ''].join('\n');
 };
 
 export const drawn = (routes: readonly Route[], baseUrl: string, publicUrl: string) => {
@@ -81,14 +193,14 @@ export const drawn = (routes: readonly Route[], baseUrl: string, publicUrl: stri
   const made = new Map<string, SharedDocument>();
   const { prefix } = placeOf(baseUrl);
   const make = async (path: string): Promise<SharedDocument> => {
-    if (path === indexPath) {
+    if (path === places.indexPath) {
       const index = (await pages.entries()).map(({ entry }) => ({
         ...entry,
         path: `${prefix}${entry.path}`,
       }));
       return sharedDocument(jsonType, JSON.stringify(index));
     }
-    if (listPaths.includes(path)) return sharedDocument('text/plain; charset=utf-8', listOf(pages));
+    if (places.listPaths.includes(path)) return sharedDocument('text/plain; charset=utf-8', listOf(pages));
     return path.endsWith('.md')
       ? sharedDocument(markdownType, markdownAt(path.slice(0, -'.md'.length), pages))
       : sharedDocument(htmlType, htmlOf(pages.at(path), pages), headers);

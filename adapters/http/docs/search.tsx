@@ -1,20 +1,9 @@
-import { render } from 'preact-render-to-string';
 import { findEntries, operatorsPages, type Entry, type Indexed } from './find.js';
-import { audienceOfShared, type Context, type DocsPage, type Part } from './page.js';
+import { wordsIn } from './markdown.js';
+import { type Context, type DocsPage, type Part } from './page.js';
 import { searchPath } from './places.js';
 
-const named: Readonly<Record<string, string>> = { '&lt;': '<', '&gt;': '>', '&quot;': '"', '&amp;': '&' };
-
-/** The words of a part, without its samples and forms. */
-const wordsOf = ({ words, body }: Part): string =>
-  words ??
-  render(<>{body}</>)
-    .replaceAll(/<(pre|form|thead|noscript).*?<\/\1>/gs, ' ')
-    .replaceAll(/<summary>Try it.*?<\/summary>/gs, ' ')
-    .replaceAll(/<[^>]*>/g, ' ')
-    .replaceAll(/&\w+;/g, (entity) => named[entity] ?? ' ')
-    .replaceAll(/\s+/g, ' ')
-    .trim();
+const wordsOf = ({ words, body }: Part): string => words ?? wordsIn(body);
 
 /** How much of a part is searched: the first words state the subject. */
 const searched = 240;
@@ -67,7 +56,7 @@ export const searchPage = (entries: readonly Indexed[], query: string, context: 
       query.trim() === ''
         ? 'Type a word into the field above: an operation, a field, an error code.'
         : `${all.length > maxResults ? 'The first ' : ''}${found.length} for “${query}”`,
-    for: audienceOfShared(context),
+    for: context.shared,
     shape: 'plain',
     lead:
       found.length === 0 ? null : (

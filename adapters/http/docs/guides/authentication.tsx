@@ -1,8 +1,8 @@
 import { scopes } from '../../../../domain/api-key.js';
 import type { ErrorCode } from '../../../../domain/errors.js';
 import { errorGrid } from '../errors.js';
+import { Call } from '../code.js';
 import { grid, part } from '../text.js';
-import { Call } from './call.js';
 import type { Guide } from '../page.js';
 
 const meanings: Readonly<Record<(typeof scopes)[number], string>> = {

@@ -1,6 +1,6 @@
 import { cardStatuses, steps, type CardStatus } from '../../../../domain/card.js';
+import { Call } from '../code.js';
 import { grid, part } from '../text.js';
-import { Call } from './call.js';
 import type { Guide } from '../page.js';
 
 const meanings: Readonly<Record<CardStatus, readonly [means: string, cancel: string]>> = {

@@ -1,5 +1,5 @@
+import { Call } from '../code.js';
 import { part } from '../text.js';
-import { Call } from './call.js';
 import type { Guide } from '../page.js';
 
 export const feeds: Guide = ({ baseUrl, operators }) => [

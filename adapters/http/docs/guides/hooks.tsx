@@ -1,7 +1,6 @@
 import { firstRequest } from '../../document/first-card.js';
-import { Code } from '../code.js';
+import { Call, Code } from '../code.js';
 import { grid, note, part } from '../text.js';
-import { Call } from './call.js';
 import type { Guide } from '../page.js';
 
 const payload = { recipient: firstRequest.recipient, order: { number: 42 }, id: 'A-1001' };

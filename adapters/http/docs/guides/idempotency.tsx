@@ -1,7 +1,6 @@
 import { fileOf } from '../../web/prose.js';
-import { Code } from '../code.js';
+import { Code, Call } from '../code.js';
 import { grid, part } from '../text.js';
-import { Call } from './call.js';
 import { firstRequest } from '../../document/first-card.js';
 import type { Guide } from '../page.js';
 

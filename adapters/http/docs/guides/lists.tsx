@@ -1,6 +1,6 @@
 import { maxMessageLength } from '../../../../domain/message.js';
+import { Call } from '../code.js';
 import { grid, part } from '../text.js';
-import { Call } from './call.js';
 import type { Guide } from '../page.js';
 
 const limits: readonly (readonly string[])[] = [

@@ -1,7 +1,6 @@
-import { Code, Json } from '../code.js';
+import { Call, Code, Json } from '../code.js';
 import { firstRequest, firstResponse } from '../../document/first-card.js';
 import { note, part } from '../text.js';
-import { Call } from './call.js';
 import type { Guide } from '../page.js';
 
 const card = `cat > card.json <<'EOF'

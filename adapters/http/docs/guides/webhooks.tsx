@@ -1,7 +1,6 @@
-import { Code, excerpt } from '../code.js';
+import { Call, Code, excerpt } from '../code.js';
 import { webhookHeaders } from '../../schema/outbound.js';
 import { grid, part } from '../text.js';
-import { Call } from './call.js';
 import type { Guide } from '../page.js';
 
 export const verifyInNode = `import { createHmac, timingSafeEqual } from 'node:crypto';

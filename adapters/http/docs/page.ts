@@ -8,13 +8,11 @@ export interface Context extends Groups {
   readonly baseUrl: string;
   /** The address of customers' pages, if this listener serves operators alone; else null. */
   readonly customersAt: string | null;
+  /** The audience of pages for all readers: customers, where these have pages. */
+  readonly shared: keyof Groups;
   /** Whether there are pages of the console to lead to. */
   readonly hasConsole: boolean;
 }
-
-/** The section of pages for all readers: customers', where these are served. */
-export const audienceOfShared = ({ customersAt }: Context): DocsPage['for'] =>
-  customersAt === null ? 'customers' : 'operators';
 
 /** A part of a page with a heading, to which links lead. */
 export interface Part {
@@ -40,15 +38,3 @@ export interface DocsPage extends Place {
   /** `reference`: text and samples side by side, without a list of the parts at the right. */
   readonly shape: 'guide' | 'reference' | 'home' | 'plain';
 }
-
-/** A part below its heading, which is a link to itself. */
-export const Section = ({ id, title, body }: Part) => (
-  <section id={id}>
-    <h2>
-      <a class="anchor" href={`#${id}`}>
-        {title}
-      </a>
-    </h2>
-    {body}
-  </section>
-);
