@@ -24,8 +24,8 @@ import { reconciliationRoutes } from '../../adapters/http/operator/reconciliatio
 import { operatorRequestRoutes } from '../../adapters/http/operator/requests.js';
 import { organizationRoutes } from '../../adapters/http/operator/organizations.js';
 import { peopleRoutes } from '../../adapters/http/operator/people.js';
-import { catalogueListRoutes, catalogueRoutes } from '../../adapters/http/operator/catalogue.js';
-import { customerListRoutes, customerRoutes } from '../../adapters/http/operator/customers.js';
+import { catalogueRoutes } from '../../adapters/http/operator/catalogue.js';
+import { customerRoutes } from '../../adapters/http/operator/customers.js';
 import { operatorWebhookRoutes } from '../../adapters/http/operator/webhooks.js';
 import { httpMetrics } from '../../adapters/http/server/request-log.js';
 import { httpServer } from '../../adapters/http/server/server.js';
@@ -169,11 +169,9 @@ const buildGraph = (context: ProcessContext) => {
     ...organizationRoutes(api),
     ...creditRoutes(api),
     ...reconciliationRoutes({ ...api, reconcileAfter }),
-    ...customerListRoutes(api),
-    ...catalogueListRoutes(api),
-    ...keyRoutes(api),
     ...customerRoutes(api),
     ...catalogueRoutes(api),
+    ...keyRoutes(api),
     ...operatorKeyRoutes(api),
     ...operatorRequestRoutes(api),
     ...operatorCardRoutes(api),

@@ -18,7 +18,7 @@ import { parseFields } from '../schema/read.js';
 import * as shown from '../schema/shown.js';
 
 const part = (description: string, example: string, rule = addressPart) =>
-  optionalText(description, example, { rule: rule });
+  optionalText(description, example, { rule });
 
 const address = z
   .object({

@@ -44,8 +44,8 @@ export const handwritingName = text(
   { maxLength: 100 },
 );
 
-/** For the operator: what is on offer, withdrawn ones too. */
-export const catalogueListRoutes = (deps: OfficeListDeps): readonly Route[] => [
+/** For the operator: what is on offer. */
+export const catalogueRoutes = (deps: AdministrationDeps & OfficeListDeps): readonly Route[] => [
   operatorRoute('GET /collection', {
     id: 'listWholeCollection',
     summary: 'List the cards of the public collection, withdrawn ones too',
@@ -72,9 +72,6 @@ export const catalogueListRoutes = (deps: OfficeListDeps): readonly Route[] => [
         ({ name, active }) => ({ name, active }),
       ),
   }),
-];
-
-export const catalogueRoutes = (deps: AdministrationDeps): readonly Route[] => [
   operatorRoute('PUT /collection/:slug', {
     id: 'putCollectionCard',
     summary: 'Publish or withdraw a card of the public collection',

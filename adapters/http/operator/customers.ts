@@ -55,7 +55,9 @@ const address = z.object({
 });
 
 /** For the operator: the designs and the do-not-mail list of a customer. */
-export const customerListRoutes = (deps: OfficeListDeps & AccountRouteDeps): readonly Route[] => [
+export const customerRoutes = (
+  deps: AdministrationDeps & OfficeListDeps & AccountRouteDeps,
+): readonly Route[] => [
   operatorRoute(`GET /organizations/:org/designs`, {
     id: 'listOrganizationDesigns',
     summary: 'List saved designs, newest first, as they are or as they were',
@@ -82,9 +84,6 @@ export const customerListRoutes = (deps: OfficeListDeps & AccountRouteDeps): rea
       }));
     },
   }),
-];
-
-export const customerRoutes = (deps: AdministrationDeps): readonly Route[] => [
   operatorRoute(`POST /organizations/:org/designs`, {
     id: 'saveDesign',
     summary: "Save a design, or the organization's copy of a collection card",

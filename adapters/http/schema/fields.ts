@@ -32,7 +32,9 @@ export const annotations = ({ code, codes, hint, ...rest }: FieldMeta) => ({
   ...(hint !== undefined && { 'x-hint': hint }),
 });
 
-interface TextFacts extends FieldMeta {
+interface TextFacts<T> extends FieldMeta {
+  /** The rule of the domain that reads it, if there is one. */
+  readonly rule?: TextRule<T>;
   /** In characters (code points). A rule of the domain brings its own limit. */
   readonly maxLength?: number;
   readonly pattern?: RegExp;
@@ -47,10 +49,7 @@ interface TextFacts extends FieldMeta {
   readonly blank?: 'refused';
 }
 
-/** A text that a rule of the domain reads. */
-type RuledText<T> = TextFacts & { readonly rule: TextRule<T> };
-/** The facts of a text, and the rule that reads it, if there is one. */
-type AnyText<T> = TextFacts & { readonly rule?: TextRule<T> };
+type RuledText<T> = TextFacts<T> & { readonly rule: TextRule<T> };
 
 /** The longest description of a webhook endpoint. (docs/contract.md#limits) */
 export const maxDescriptionLength = 255;
@@ -67,7 +66,7 @@ const sentText = <T>(
   base: z.ZodString,
   description: string,
   example: string | undefined,
-  { maxLength, pattern, number, list, rule, ...facts }: AnyText<T>,
+  { maxLength, pattern, number, list, rule, ...facts }: TextFacts<T>,
 ): z.ZodType<string> => {
   const limit = rule?.maxLength ?? maxLength;
   const shaped = pattern === undefined ? base : base.refine((sent) => sent === '' || pattern.test(sent));
@@ -102,13 +101,9 @@ const read = <T>(rule: TextRule<T>, sent: string, { issues }: Issues, mayBeBlank
 };
 
 /** A text that must be there and not blank, read by a rule of the domain if there is one. */
-export function text(description: string, example?: string, facts?: TextFacts): z.ZodType<string>;
+export function text(description: string, example?: string, facts?: TextFacts<never>): z.ZodType<string>;
 export function text<T>(description: string, example: string | undefined, facts: RuledText<T>): z.ZodType<T>;
-export function text<T>(
-  description: string,
-  example?: string,
-  facts: AnyText<T> = {},
-): z.ZodType<T | string> {
+export function text<T>(description: string, example?: string, facts: TextFacts<T> = {}) {
   const { rule } = facts;
   const required = sentText(z.string().min(1), description, example, facts);
   if (rule === undefined) return required;
@@ -119,28 +114,14 @@ export function text<T>(
  * A text that may be left out. A blank counts as left out, unless `blank` is `refused`. (decision 7: null and
  * blanks count as left out; decision 8: an empty choice is no default)
  */
-export function optionalText(
-  description: string,
-  example?: string,
-  facts?: TextFacts,
-): z.ZodType<string | null>;
-export function optionalText<T>(
-  description: string,
-  example: string | undefined,
-  facts: RuledText<T>,
-): z.ZodType<T | null>;
-export function optionalText<T>(
-  description: string,
-  example: string | undefined,
-  facts: AnyText<T> = {},
-): z.ZodType<T | string | null> {
-  const { rule, blank } = facts;
-  const base = blank === 'refused' ? z.string().min(1) : z.string();
-  const sent = sentText(base, description, example, facts).optional();
-  return rule === undefined
-    ? sent.transform((value) => value || null)
-    : sent.transform((value, context) => (value ? read(rule, value, context, blank !== 'refused') : null));
-}
+export const optionalText = <T = string>(description: string, example?: string, facts: TextFacts<T> = {}) => {
+  const { rule = (sent: string) => sent as T } = facts;
+  const isRefused = facts.blank === 'refused';
+  const base = isRefused ? z.string().min(1) : z.string();
+  return sentText(base, description, example, facts)
+    .optional()
+    .transform((sent, context): NoInfer<T> | null => (sent ? read(rule, sent, context, !isRefused) : null));
+};
 
 /** A field that may be left out, and is null then. */
 export const optional = <S extends z.ZodType>(schema: S) =>

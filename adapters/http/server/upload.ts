@@ -56,10 +56,9 @@ export const readUpload = (
   new Promise((resolve, reject) => {
     const tooLarge = new DomainError('body_too_large', limit.tooLarge, 'file');
     const fields = new Map<string, string>();
-    const contentType = request.headers['content-type'] ?? '';
     let file: Readable | null = null;
     let stopped: Error | null = null;
-    const parser = parserFor({ ...request.headers, 'content-type': contentType }, limit.bytes);
+    const parser = parserFor(request, limit.bytes);
     const stop = (error: Error): void => {
       stopped ??= error;
       request.unpipe(parser);
@@ -94,13 +93,10 @@ export const readUpload = (
     request.pipe(parser);
   });
 
-const parserFor = (
-  headers: IncomingMessage['headers'] & { readonly 'content-type': string },
-  fileSize: number,
-) => {
+const parserFor = ({ headers }: IncomingMessage, fileSize: number) => {
   try {
     return new Busboy({
-      headers,
+      headers: { ...headers, 'content-type': headers['content-type'] ?? '' },
       limits: { fields: maxFields, fieldSize: 8 * 1024, files: 1, fileSize, parts: maxFields },
     });
   } catch {

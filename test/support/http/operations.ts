@@ -18,8 +18,8 @@ import { operatorRequestRoutes } from '../../../adapters/http/operator/requests.
 import { reconciliationRoutes } from '../../../adapters/http/operator/reconciliation.js';
 import { peopleRoutes } from '../../../adapters/http/operator/people.js';
 import { operatorWebhookRoutes } from '../../../adapters/http/operator/webhooks.js';
-import { catalogueListRoutes, catalogueRoutes } from '../../../adapters/http/operator/catalogue.js';
-import { customerListRoutes, customerRoutes } from '../../../adapters/http/operator/customers.js';
+import { catalogueRoutes } from '../../../adapters/http/operator/catalogue.js';
+import { customerRoutes } from '../../../adapters/http/operator/customers.js';
 import { previewRoutes } from '../../../adapters/http/api/previews.js';
 import { webhookRoutes } from '../../../adapters/http/api/webhooks.js';
 import { exampleOf } from '../../../adapters/http/document/samples.js';
@@ -30,7 +30,7 @@ const nothing = {} as never;
 /** The operations of the document; none of them can be performed, as they have nothing to do it with. */
 export const routes: readonly Route[] = [
   accountRoutes, cardRoutes, contactRoutes, creditRoutes, erasureRoutes, eventRoutes, exportRoutes, hookRoutes, logRoutes, movementRoutes, organizationRoutes, operatorCardRoutes, operatorContactRoutes,
-  operatorHookRoutes, operatorKeyRoutes, keyRoutes, customerListRoutes, catalogueListRoutes, operatorLogRoutes, operatorRequestRoutes, catalogueRoutes, customerRoutes, operatorWebhookRoutes, peopleRoutes, previewRoutes, reconciliationRoutes, webhookRoutes,
+  operatorHookRoutes, operatorKeyRoutes, keyRoutes, operatorLogRoutes, operatorRequestRoutes, catalogueRoutes, customerRoutes, operatorWebhookRoutes, peopleRoutes, previewRoutes, reconciliationRoutes, webhookRoutes,
 ].flatMap((table) => table(nothing)).filter(({ hidden }) => !hidden); // prettier-ignore
 
 /** What a reader of the documentation would send, with every text filled in. */
