@@ -1,8 +1,10 @@
+import type { z } from 'zod';
 import { roleIn } from '../../../application/access/roles.js';
 import { DomainError, NamedError, type ErrorCode } from '../../../domain/errors.js';
 import { isUuid, OrganizationId, type Brand, type Uuid } from '../../../domain/ids.js';
 import { house } from '../../../domain/members.js';
 import { may, type Permission, type Role } from '../../../domain/permissions.js';
+import { atField } from '../schema/read.js';
 import type { Url } from '../web/paths.js';
 import type { SignedIn, Visitor, VisitorDeps } from './visitor.js';
 
@@ -61,6 +63,13 @@ export const nullFor =
   (error: unknown): null => {
     if (error instanceof DomainError && error.code === code) return null;
     throw error;
+  };
+
+/** Gives a refusal the field of the body that it is about, where it names none. */
+export const refusedAt =
+  (body: z.ZodObject) =>
+  (error: unknown): never => {
+    throw atField(body, error);
   };
 
 /** Passes on what was found. Throws `not_found` if that is nothing. */

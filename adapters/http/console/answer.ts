@@ -116,7 +116,7 @@ const act = async (page: Page, request: PageRequest, context: Context): Promise<
   const fields = await request.readForm();
   const sent = sentBy(fields);
   const action = Object.hasOwn(page.actions, sent('do')) ? page.actions[sent('do')] : undefined;
-  if (action === undefined) throw new PageRefusal(422, 'Refused', 'This page has no such form.');
+  if (action === undefined) throw new PageRefusal(422, 'This page has no such form.');
   const inside = await admitted(request, context, { ...page, may: action.may });
   const { visitor } = inside.context;
   try {

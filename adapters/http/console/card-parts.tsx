@@ -1,11 +1,11 @@
 import type { ComponentProps } from 'preact';
 import { addressLines } from '../../../domain/recipient.js';
 import type { CardDocument } from '../../../projections/cards.js';
-import { Cover, type CoverProps, Day, Panel, Table, Time } from '../web/parts.js';
+import type { OrganizationDocument } from '../../../projections/organizations.js';
 import { Envelope, Letter } from '../web/letter.js';
+import { Cover, type CoverProps, Day, Panel, Table, Time } from '../web/parts.js';
 import type { Html } from '../web/prose.js';
 import { CardLink, gone, Status } from './card-words.js';
-import type { OrganizationDocument } from '../../../projections/organizations.js';
 
 interface PieceProps {
   /** Null if there is no design. */

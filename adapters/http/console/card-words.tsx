@@ -1,10 +1,10 @@
+import type { ComponentChildren } from 'preact';
 import type { Happening } from '../../../application/cards/card-record.js';
 import { type CardStatus, type StepName, steps } from '../../../domain/card.js';
+import type { ErrorCode } from '../../../domain/errors.js';
 import type { Instant } from '../../../domain/ids.js';
 import type { CardDocument } from '../../../projections/cards.js';
 import { Badge, Time, type Tone } from '../web/parts.js';
-import type { ComponentChildren } from 'preact';
-import type { ErrorCode } from '../../../domain/errors.js';
 import { useVisit } from '../web/visit.js';
 
 /** Takes the place of missing personal data: it counts as erased only after an erasure. */

@@ -2,7 +2,7 @@ import type { ContactImport } from '../../../application/contacts/imports.js';
 import { listContacts } from '../../../application/contacts/list-contacts.js';
 import type { ContactDetails } from '../../../domain/contact.js';
 import { states } from '../../../domain/recipient.js';
-import { contacts, type ContactDocument } from '../../../projections/contacts.js';
+import { type ContactDocument, contacts } from '../../../projections/contacts.js';
 import { readContact } from '../api/contact-fields.js';
 import { detailsBody } from '../api/contacts.js';
 import { Choice, Field } from '../web/form.js';

@@ -4,8 +4,8 @@ import type { OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
 import { Form } from '../web/form.js';
 import { Badge, type Columns, Table, Time, type Tone } from '../web/parts.js';
-import { block } from '../web/prose.js';
 import type { Url } from '../web/paths.js';
+import { block } from '../web/prose.js';
 import { useVisit } from '../web/visit.js';
 import { CardLink } from './card-words.js';
 

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import type { AdministrationDeps } from '../../../application/organizations/administer.js';
-import type { ChangeCardDeps } from '../../../application/cards/change-card.js';
 import type { HookDeps } from '../../../application/hooks/hooks.js';
 import type { PasswordJudge } from '../../../application/ports/passwords.js';
 import type { SheetPrinter } from '../../../application/ports/sheet-printer.js';
@@ -13,23 +12,13 @@ import type { PeopleDeps } from '../../../application/access/people.js';
 import type { Rehearsal } from '../../../application/writing/rehearsal.js';
 import type { Requests } from '../../../application/requests/request-log.js';
 import type { RateLimiter } from '../../../application/ports/rate-limiter.js';
-import type { ReadAccountsDeps } from '../../../application/organizations/read-accounts.js';
 import type { ReadKeysDeps } from '../../../application/access/read-keys.js';
 import type { SendCardDeps } from '../../../application/cards/send-card.js';
 import type { WebhookDeps } from '../../../application/webhooks/webhooks.js';
 
 /** The use cases of the pages, which the API has, too. */
 export interface ConsoleDeps
-  extends
-    PeopleDeps,
-    ChangeCardDeps,
-    ReadAccountsDeps,
-    AdministrationDeps,
-    ReadKeysDeps,
-    HookDeps,
-    ImportDeps,
-    FrontDeps,
-    SendCardDeps {
+  extends PeopleDeps, AdministrationDeps, ReadKeysDeps, HookDeps, ImportDeps, FrontDeps, SendCardDeps {
   readonly personalKeys: KeyRing;
   readonly requests: Pick<Requests, 'find' | 'about'>;
   readonly rateLimiter: RateLimiter;

@@ -3,10 +3,10 @@ import type { ListedEndpoint } from '../../../application/webhooks/webhooks.js';
 import type { Instant, Uuid } from '../../../domain/ids.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
-import { block, fileOf, type Html } from '../web/prose.js';
 import { Checks, Form } from '../web/form.js';
 import { ActionLink, Badge, ButtonLink, count, PageHeading, Panel, Time } from '../web/parts.js';
 import type { Url } from '../web/paths.js';
+import { block, fileOf, type Html } from '../web/prose.js';
 import { ResponseBody } from './delivery-parts.js';
 import type { Sent } from './page.js';
 
@@ -35,8 +35,6 @@ export const EndpointState = ({ endpoint: { id, disabledReason }, since }: State
   );
 };
 
-const eventsLine = ({ events }: Endpoint): string => (events.length === 0 ? 'All events' : events.join(', '));
-
 /** The health of an endpoint in a line: what it gets, and how it went so far. */
 export const Health = ({
   listed: { endpoint, failureCount, consecutiveFailures, lastSuccessAt },
@@ -44,8 +42,9 @@ export const Health = ({
   readonly listed: ListedEndpoint;
 }) => (
   <>
-    {eventsLine(endpoint)} · {failureCount === 1 ? '1 failure' : `${count(failureCount)} failures`} (
-    {consecutiveFailures} in a row){lastSuccessAt === null ? ' · no success yet' : null}
+    {endpoint.events.length === 0 ? 'All events' : endpoint.events.join(', ')} ·{' '}
+    {failureCount === 1 ? '1 failure' : `${count(failureCount)} failures`} ({consecutiveFailures} in a row)
+    {lastSuccessAt === null ? ' · no success yet' : null}
     <Time before=" · last success " at={lastSuccessAt} />
   </>
 );

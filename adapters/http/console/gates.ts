@@ -3,10 +3,10 @@ import { claimForm, completeForm, releaseForm } from '../../../application/acces
 import { TooManySignIns } from '../../../application/ports/passwords.js';
 import { DomainError, NamedError } from '../../../domain/errors.js';
 import { refusalOf } from '../server/errors.js';
+import type { HttpRequest } from '../server/route.js';
 import type { Url } from '../web/paths.js';
 import { NotAllowed } from './admit.js';
 import { type Context, go, type Outcome, type Page, type Sent } from './page.js';
-import type { HttpRequest } from '../server/route.js';
 import { canSignIn, loopback } from './visitor.js';
 
 type Headers = Pick<HttpRequest, 'header'>;
@@ -15,8 +15,8 @@ type Headers = Pick<HttpRequest, 'header'>;
 export class PageRefusal extends NamedError {
   constructor(
     readonly status: number,
-    readonly title: string,
     message: string,
+    readonly title = 'Refused',
   ) {
     super(message);
   }
@@ -33,7 +33,7 @@ export const assertHost = (request: Headers, origin: string): void => {
     loopback.test(sent.hostname) &&
     loopback.test(wanted.hostname);
   if (sent?.host !== wanted.host && !isAlias)
-    throw new PageRefusal(421, 'Wrong address', `These pages are at ${origin}.`);
+    throw new PageRefusal(421, `These pages are at ${origin}.`, 'Wrong address');
 };
 
 /**
@@ -45,11 +45,7 @@ export const assertSameOrigin = (request: Headers, origin: string): void => {
   const [from] = request.header('origin');
   const isOurs = site === undefined ? from === origin : site === 'same-origin' || site === 'none';
   if (!isOurs)
-    throw new PageRefusal(
-      403,
-      'Refused',
-      'This form was not sent from a page of this service. Nothing was done.',
-    );
+    throw new PageRefusal(403, 'This form was not sent from a page of this service. Nothing was done.');
 };
 
 /**
@@ -60,8 +56,8 @@ export const assertSafeWay = (origin: string): void => {
   if (!canSignIn(origin))
     throw new PageRefusal(
       403,
-      'Sign-in is disabled here',
       'Put TLS in front of the service, then set BASE_URL to its https address. Nothing was done.',
+      'Sign-in is disabled here',
     );
 };
 
@@ -77,11 +73,7 @@ export const sentBy =
 export const formIn = (sent: Sent): string => {
   const form = sent('form');
   if (!/^[\w-]{43}$/.test(form))
-    throw new PageRefusal(
-      422,
-      'Refused',
-      'This form has no id of its own. Load its page again, and send that.',
-    );
+    throw new PageRefusal(422, 'This form has no id of its own. Load its page again, and send that.');
   return form;
 };
 
@@ -114,8 +106,8 @@ export const runOnce = async (
   if (claim.kind === 'running')
     throw new PageRefusal(
       409,
-      'Still at work',
       'This form was sent twice, and the first time is still at work.',
+      'Still at work',
     );
   const leadsTo = again?.(context) ?? context.url('start');
   try {

@@ -4,14 +4,6 @@ import { Badge, count, Day, dayName, Panel, Table } from '../web/parts.js';
 import type { Url } from '../web/paths.js';
 import type { OrgContext } from './page.js';
 
-interface Bar {
-  /** Below the bar. */
-  readonly name: string;
-  /** The bar's meaning, in words. */
-  readonly title: string;
-  readonly value: number;
-}
-
 /** The top of a scale for a largest value: 1, 2 or 5 and zeros. */
 const topFor = (largest: number): number => {
   let power = 1;
@@ -21,30 +13,6 @@ const topFor = (largest: number): number => {
 
 const width = 280;
 const height = 72;
-
-/** Bars, each with its words, beside a table of the same figures. */
-export const Bars = ({ label, bars }: { readonly label: string; readonly bars: readonly Bar[] }) => {
-  const top = topFor(Math.max(1, ...bars.map(({ value }) => value)));
-  const step = width / bars.length;
-  const gap = Math.min(6, step / 6);
-  return (
-    <svg class="chart" viewBox={`0 0 ${width} ${height + 16}`} role="img" aria-label={label}>
-      {bars.map(({ name, title, value }, at) => {
-        const tall = value === 0 ? 1 : Math.max(2, (value / top) * height);
-        return (
-          <g>
-            <rect x={at * step + gap} y={height - tall} width={step - 2 * gap} height={tall} rx={gap / 2}>
-              <title>{title}</title>
-            </rect>
-            <text x={at * step + step / 2} y={height + 13} text-anchor="middle">
-              {name}
-            </text>
-          </g>
-        );
-      })}
-    </svg>
-  );
-};
 
 const sums = (days: readonly CardDay[]): CardDay =>
   days.reduce((sum, { day, accepted, mailed, cancelled }) => ({
@@ -56,6 +24,38 @@ const sums = (days: readonly CardDay[]): CardDay =>
 
 const inWords = ({ accepted, mailed, cancelled }: CardDay): string =>
   `${count(accepted)} sent · ${count(mailed)} mailed · ${count(cancelled)} cancelled`;
+
+interface DaysProps {
+  readonly days: readonly CardDay[];
+  /** The name of every so many days stands below its bar: each has room for its own, or not. */
+  readonly named: number;
+}
+
+/** Bars, each with its words, beside a table of the same figures. */
+const Bars = ({ days, named }: DaysProps) => {
+  const top = topFor(Math.max(1, ...days.map(({ accepted }) => accepted)));
+  const step = width / days.length;
+  const gap = Math.min(6, step / 6);
+  const label = `Cards sent a day: ${inWords(sums(days))}`;
+  return (
+    <svg class="chart" viewBox={`0 0 ${width} ${height + 16}`} role="img" aria-label={label}>
+      {days.map((each, at) => {
+        const { day, accepted } = each;
+        const tall = accepted === 0 ? 1 : Math.max(2, (accepted / top) * height);
+        return (
+          <g>
+            <rect x={at * step + gap} y={height - tall} width={step - 2 * gap} height={tall} rx={gap / 2}>
+              <title>{`${dayName(day)}: ${inWords(each)}`}</title>
+            </rect>
+            <text x={at * step + step / 2} y={height + 13} text-anchor="middle">
+              {(at + 1) % named === 0 ? dayName(day) : ''}
+            </text>
+          </g>
+        );
+      })}
+    </svg>
+  );
+};
 
 /** The figures of a chart of days, as a table. */
 const DaysTable = ({ days }: { readonly days: readonly CardDay[] }) => (
@@ -75,38 +75,26 @@ const DaysTable = ({ days }: { readonly days: readonly CardDay[] }) => (
   </details>
 );
 
-interface DaysProps {
+interface LastDaysProps extends Pick<DaysProps, 'named'> {
   readonly title: string;
   /** Null while the figures are being made. */
   readonly days: readonly CardDay[] | null;
-  /** The name of every so many days stands below its bar: each has room for its own, or not. */
-  readonly named: number;
 }
 
 /** The cards sent in the last days: as bars, and as a table. */
-export const LastDays = ({ title, days, named }: DaysProps) => {
-  const total = days === null ? '' : inWords(sums(days));
-  return (
-    <Panel id="sent" title={title}>
-      {days === null ? (
-        <p class="quiet">These figures are being made ready.</p>
-      ) : (
-        <>
-          <Bars
-            label={`Cards sent a day: ${total}`}
-            bars={days.map((day, at) => ({
-              name: (at + 1) % named === 0 ? dayName(day.day) : '',
-              title: `${dayName(day.day)}: ${inWords(day)}`,
-              value: day.accepted,
-            }))}
-          />
-          <p class="quiet small">{total}</p>
-          <DaysTable days={days} />
-        </>
-      )}
-    </Panel>
-  );
-};
+export const LastDays = ({ title, days, named }: LastDaysProps) => (
+  <Panel id="sent" title={title}>
+    {days === null ? (
+      <p class="quiet">These figures are being made ready.</p>
+    ) : (
+      <>
+        <Bars days={days} named={named} />
+        <p class="quiet small">{inWords(sums(days))}</p>
+        <DaysTable days={days} />
+      </>
+    )}
+  </Panel>
+);
 
 /** Fewer than these are a reason to warn. */
 const fewWeeks = 2;

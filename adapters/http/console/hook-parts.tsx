@@ -7,8 +7,8 @@ import type { DesignDocument } from '../../../projections/organizations.js';
 import { Choice, Field, Form, TextArea } from '../web/form.js';
 import { Badge } from '../web/parts.js';
 import { inline } from '../web/prose.js';
-import type { Draft } from './hook-data.js';
 import { ErrorCodeLink } from './card-words.js';
+import type { Draft } from './hook-data.js';
 
 /** Whether calls of a hook are taken. */
 export const HookState = ({ paused }: Pick<ListedHook, 'paused'>) =>

@@ -44,20 +44,17 @@ const ChangeRole = ({ member, roles }: { readonly member: Member } & Pick<RowsPr
   </Form>
 );
 
-const Remove = ({ member }: { readonly member: Member }) => (
-  <Form
-    action="remove"
-    fields={{ member: member.id }}
-    kind="bad"
-    button={member.account === null ? 'Withdraw the invitation' : 'Remove'}
-  >
-    <p class="hint">
-      {member.account === null
-        ? 'The link of the invitation stops working.'
-        : 'They lose access within 5 seconds.'}
-    </p>
-  </Form>
-);
+const Remove = ({ member: { id, account } }: { readonly member: Member }) => {
+  const [button, hint] =
+    account === null
+      ? ['Withdraw the invitation', 'The link of the invitation stops working.']
+      : ['Remove', 'They lose access within 5 seconds.'];
+  return (
+    <Form action="remove" fields={{ member: id }} kind="bad" button={button}>
+      <p class="hint">{hint}</p>
+    </Form>
+  );
+};
 
 /** A page of the members, each with the actions that are possible. */
 export const MemberRows = ({ members, roles, context }: RowsProps) => {

@@ -1,12 +1,12 @@
 import type { Initiator } from '../../../application/writing/execute.js';
+import type { Front } from '../../../domain/artwork.js';
 import type { Command } from '../../../domain/events.js';
-import type { Linked } from '../web/document.js';
-import type { Html } from '../web/prose.js';
-import type { ShownRefusal } from '../web/form.js';
-import { type PageName, type Path, paths, type Texts, type Url } from '../web/paths.js';
-import type { Visit } from '../web/visit.js';
 import type { LinesResponse } from '../server/route.js';
 import type { FileLimit, Upload } from '../server/upload.js';
+import type { ShownRefusal } from '../web/form.js';
+import { type PageName, type Path, paths, type Texts, type Url } from '../web/paths.js';
+import type { Html } from '../web/prose.js';
+import type { Visit } from '../web/visit.js';
 import type { Admitted, AdmittedOrg, Need } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
 import type { NoticeName } from './notice.js';
@@ -129,7 +129,8 @@ interface Definition<N extends Need, Name extends PageName, Data> {
 }
 
 interface Around {
-  readonly linked?: Linked;
+  /** A sentence and the front of a card, which other services show where the page is linked to. */
+  readonly linked?: { readonly description: string; readonly front: Front | null };
   /** The organization whose menu is shown, if the path names none. */
   readonly within?: Admitted;
 }

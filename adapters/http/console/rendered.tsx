@@ -1,6 +1,13 @@
+import { listMembers } from '../../../application/access/people.js';
 import { readAccount } from '../../../application/organizations/read-accounts.js';
+import { ArtworkUnavailable } from '../../../application/ports/artwork.js';
+import { ImportsUnavailable } from '../../../application/ports/import-records.js';
+import { TooManySignIns } from '../../../application/ports/passwords.js';
+import { SignInUnavailable } from '../../../application/ports/sign-in-records.js';
+import { retryAfter } from '../server/caller.js';
+import { refusalOf } from '../server/errors.js';
 import type { LinesResponse, TextResponse } from '../server/route.js';
-import { documentOf, type Linked, type LinkPreview, pageHeaders } from '../web/document.js';
+import { documentOf, pageHeaders } from '../web/document.js';
 import { RefusedForms, type ShownRefusal, WithLabels } from '../web/form.js';
 import { WithNotice } from '../web/parts.js';
 import { pathOfPicture, placeOf } from '../web/paths.js';
@@ -8,16 +15,9 @@ import { WithVisit } from '../web/visit.js';
 import { type Admitted, NotAllowed, RedirectTo, SignInFirst } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
 import { Frame, type Here } from './frame.js';
+import { PageRefusal } from './gates.js';
 import { noticeOf } from './notice.js';
 import type { Context, Page, Shown } from './page.js';
-import { listMembers } from '../../../application/access/people.js';
-import { ArtworkUnavailable } from '../../../application/ports/artwork.js';
-import { ImportsUnavailable } from '../../../application/ports/import-records.js';
-import { TooManySignIns } from '../../../application/ports/passwords.js';
-import { SignInUnavailable } from '../../../application/ports/sign-in-records.js';
-import { retryAfter } from '../server/caller.js';
-import { refusalOf } from '../server/errors.js';
-import { PageRefusal } from './gates.js';
 
 /** The organization as the frame names it. */
 export const placeIn = async (deps: ConsoleDeps, { org, role }: Admitted): Promise<Here> => ({
@@ -58,16 +58,30 @@ export const shownAfterForm = (
 
 const htmlType = 'text/html; charset=utf-8';
 
-const linkPreviewOf = (
-  { origin, self, url }: Context,
-  title: string,
-  { description, front }: Linked,
-): LinkPreview => ({
-  title,
-  description,
-  url: `${origin}${self}`,
-  image: front === null ? null : `${origin}${url(pathOfPicture(front, 'preview'))}`,
-});
+interface LinkTagsProps extends Required<Pick<Shown, 'title' | 'linked'>> {
+  readonly context: Context;
+}
+
+const LinkTags = ({ context, title, linked: { description, front } }: LinkTagsProps) => {
+  const { origin, self, url } = context;
+  return (
+    <>
+      <meta name="description" content={description} />
+      <meta property="og:type" content="website" />
+      <meta property="og:site_name" content="Handwritten Cards" />
+      <meta property="og:title" content={title} />
+      <meta property="og:description" content={description} />
+      <meta property="og:url" content={`${origin}${self}`} />
+      <meta name="twitter:card" content="summary" />
+      {front === null ? null : (
+        <>
+          <meta property="og:image" content={`${origin}${url(pathOfPicture(front, 'preview'))}`} />
+          <meta property="og:image:alt" content={title} />
+        </>
+      )}
+    </>
+  );
+};
 
 /** Renders a page in the frame of an organization or of none. */
 export const shown = (
@@ -90,7 +104,7 @@ export const shown = (
     ),
     style: 'console.css',
     modules: ['pages.js'],
-    linked: linked && linkPreviewOf(context, title, linked),
+    head: linked && <LinkTags context={context} title={title} linked={linked} />,
   }),
   headers: headersOf(context),
 });

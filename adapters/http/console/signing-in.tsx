@@ -1,16 +1,16 @@
+import { countTries } from '../../../application/access/count-tries.js';
 import type { Credential } from '../../../application/access/credentials.js';
 import type { Device } from '../../../application/access/devices.js';
+import type { Chosen } from '../../../application/access/people.js';
 import { accountWith, triesPerMinute } from '../../../application/access/sign-in.js';
 import { mailboxIdOf } from '../../../domain/account.js';
 import { DomainError } from '../../../domain/errors.js';
-import { household, isOneTooMany } from '../server/caller.js';
-import type { Context } from './page.js';
-import { deviceCookie, devicesIn, sessionCookie } from './visitor.js';
-import type { Chosen } from '../../../application/access/people.js';
-import { countTries } from '../../../application/access/count-tries.js';
 import { derivedUuid, type Uuid } from '../../../domain/ids.js';
 import { countCharacters } from '../../../domain/text.js';
+import { household, isOneTooMany } from '../server/caller.js';
 import { Field } from '../web/form.js';
+import type { Context } from './page.js';
+import { deviceCookie, devicesIn, sessionCookie } from './visitor.js';
 
 type Browser = Pick<Context, 'deps' | 'address' | 'browser' | 'requestId'>;
 

@@ -1,53 +1,39 @@
-import { may, type Permission } from '../../../domain/permissions.js';
-import { useVisit } from '../web/visit.js';
-import type { Admitted } from './admit.js';
+import { may } from '../../../domain/permissions.js';
 import { LastForm } from '../web/parts.js';
 import type { PageName } from '../web/paths.js';
+import { useVisit } from '../web/visit.js';
+import type { Admitted } from './admit.js';
 
-interface Tab {
-  readonly name: string;
-  readonly to: PageName;
-  /** The permission to see it; left out if it needs no more than the others. */
-  readonly needs?: Permission;
-}
-
-/** Pages that share a heading, in the order in which they are shown. */
+/** Pages that share a heading, by their names, in the order in which they are shown. */
 const groups = {
-  Settings: [
-    { name: 'Organization', to: 'settings' },
-    { name: 'Do not mail', to: 'doNotMail' },
-    { name: 'Members', to: 'members', needs: 'members.manage' },
-  ],
-  Integrations: [
-    { name: 'Keys', to: 'keys' },
-    { name: 'Inbound hooks', to: 'hooks' },
-    { name: 'Webhooks', to: 'webhooks' },
-    { name: 'Deliveries', to: 'deliveries' },
-    { name: 'Requests', to: 'requests' },
-  ],
-} as const satisfies Readonly<Record<string, readonly Tab[]>>;
+  Settings: { Organization: 'settings', 'Do not mail': 'doNotMail', Members: 'members' },
+  Integrations: {
+    Keys: 'keys',
+    'Inbound hooks': 'hooks',
+    Webhooks: 'webhooks',
+    Deliveries: 'deliveries',
+    Requests: 'requests',
+  },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, PageName>>>>;
 
-type Group = keyof typeof groups;
-
-interface Props<Of extends Group> extends Admitted {
-  readonly of: Of;
-  readonly here: (typeof groups)[Of][number]['name'];
+interface Props extends Admitted {
+  readonly of: keyof typeof groups;
+  readonly here: PageName;
 }
 
 /** The heading of a page of a group, with the way to the others, and what became of its last form. */
-export const Tabs = <Of extends Group>({ org, role, of, here }: Props<Of>) => {
+export const Tabs = ({ org, role, of, here }: Props) => {
   const { url } = useVisit();
-  const tabs: readonly Tab[] = groups[of];
   return (
     <>
       <h1>{of}</h1>
       <nav aria-label={of}>
         <ul class="filters">
-          {tabs
-            .filter(({ needs }) => needs === undefined || may(role, needs))
-            .map(({ name, to }) => (
+          {Object.entries(groups[of])
+            .filter(([, to]) => to !== 'members' || may(role, 'members.manage'))
+            .map(([name, to]) => (
               <li>
-                <a href={url(to, { org })} aria-current={name === here ? 'page' : undefined}>
+                <a href={url(to, { org })} aria-current={to === here ? 'page' : undefined}>
                   {name}
                 </a>
               </li>

@@ -111,27 +111,26 @@ export const visitorOf = async (
 export const actorOf = (visitor: SignedIn): Actor =>
   visitor.kind === 'member' ? { kind: 'member', id: visitor.account } : { kind: 'operator', id: 'root' };
 
-const browsers = [
-  ['Firefox', /Firefox\//],
-  ['Edge', /Edg\//],
-  ['Opera', /OPR\//],
-  ['Chrome', /Chrome\//],
-  ['Safari', /Safari\//],
-] as const;
-const systems = [
-  ['an iPhone', /iPhone/],
-  ['an iPad', /iPad/],
-  ['Android', /Android/],
-  ['Windows', /Windows/],
-  ['a Mac', /Macintosh/],
-  ['Linux', /Linux/],
-] as const;
+const browsers = {
+  Firefox: /Firefox\//,
+  Edge: /Edg\//,
+  Opera: /OPR\//,
+  Chrome: /Chrome\//,
+  Safari: /Safari\//,
+};
+const systems = {
+  'an iPhone': /iPhone/,
+  'an iPad': /iPad/,
+  Android: /Android/,
+  Windows: /Windows/,
+  'a Mac': /Macintosh/,
+  Linux: /Linux/,
+};
 
 /** A browser's name for itself, in words, for the list of sessions. */
-export const browserIn = (userAgent: string | undefined): string => {
-  const found = (known: readonly (readonly [string, RegExp])[]): string | undefined =>
-    known.find(([, sign]) => sign.test(userAgent ?? ''))?.[0];
-  const browser = found(browsers) ?? 'A browser';
+export const browserIn = (userAgent = ''): string => {
+  const found = (signs: Readonly<Record<string, RegExp>>): string | undefined =>
+    Object.entries(signs).find(([, sign]) => sign.test(userAgent))?.[0];
   const system = found(systems);
-  return system === undefined ? browser : `${browser} on ${system}`;
+  return `${found(browsers) ?? 'A browser'}${system === undefined ? '' : ` on ${system}`}`;
 };

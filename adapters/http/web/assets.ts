@@ -17,9 +17,7 @@ const assets = {
   'reader.js': { places: ['../docs/find.js', './browser/reader.js'], type: script },
 } as const;
 
-type AssetName = keyof typeof assets;
-export type StyleName = 'docs.css' | 'console.css';
-export type ModuleName = 'pages.js' | 'docs.js' | 'reader.js';
+export type AssetName = keyof typeof assets;
 
 const fontName = /^([a-z]+)(-ext)?\.woff2$/;
 

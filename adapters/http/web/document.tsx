@@ -1,52 +1,19 @@
-import type { Front } from '../../../domain/artwork.js';
 import { render } from 'preact-render-to-string';
-import { assetUrl, type ModuleName, type StyleName } from './assets.js';
+import { type AssetName, assetUrl } from './assets.js';
 import type { Html } from './prose.js';
-
-/** The sentence and the front of a card that other services show where a public page is linked to. */
-export interface Linked {
-  readonly description: string;
-  readonly front: Front | null;
-}
-
-/** The preview of a page that other services show where it is linked to. */
-export interface LinkPreview {
-  readonly title: string;
-  readonly description: string;
-  /** The addresses of the page and of a picture, complete. */
-  readonly url: string;
-  readonly image: string | null;
-}
-
-const LinkTags = ({ title, description, url, image }: LinkPreview) => (
-  <>
-    <meta name="description" content={description} />
-    <meta property="og:type" content="website" />
-    <meta property="og:site_name" content="Handwritten Cards" />
-    <meta property="og:title" content={title} />
-    <meta property="og:description" content={description} />
-    <meta property="og:url" content={url} />
-    <meta name="twitter:card" content="summary" />
-    {image === null ? null : (
-      <>
-        <meta property="og:image" content={image} />
-        <meta property="og:image:alt" content={title} />
-      </>
-    )}
-  </>
-);
 
 interface Page {
   /** The path under which clients see the service, mostly ''. */
   readonly prefix: string;
   readonly title: string;
   readonly body: Html;
-  readonly style: StyleName;
+  readonly style: AssetName & `${string}.css`;
   /**
    * The modules of `browser/` that make the page nicer. Without them, and without scripts, every page works.
    */
-  readonly modules?: readonly ModuleName[];
-  readonly linked?: LinkPreview | undefined;
+  readonly modules: readonly (AssetName & `${string}.js`)[];
+  /** More about the page, for its head. */
+  readonly head?: Html;
 }
 
 /** An envelope, without asking for another file. */
@@ -55,7 +22,7 @@ const icon = `data:image/svg+xml,${encodeURIComponent(
 )}`;
 
 /** A page as a whole HTML document. Everything that it loads comes from this service. */
-export const documentOf = ({ prefix, title, body, style, modules = [], linked }: Page): string =>
+export const documentOf = ({ prefix, title, body, style, modules, head }: Page): string =>
   `<!doctype html>${render(
     <html lang="en">
       <head>
@@ -63,7 +30,7 @@ export const documentOf = ({ prefix, title, body, style, modules = [], linked }:
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>{title}</title>
-        {linked === undefined ? null : <LinkTags {...linked} />}
+        {head}
         <link rel="icon" href={icon} />
         <link rel="stylesheet" href={assetUrl(prefix, style)} />
         {modules.map((module) => (

@@ -1,9 +1,9 @@
 import { type ComponentChildren, type ComponentProps, createContext } from 'preact';
-import { useContext } from 'preact/hooks';
-import type { Html } from './prose.js';
-import type { Url } from './paths.js';
-import { useVisit } from './visit.js';
 import { render } from 'preact-render-to-string';
+import { useContext } from 'preact/hooks';
+import type { Url } from './paths.js';
+import type { Html } from './prose.js';
+import { useVisit } from './visit.js';
 
 /** The labels of the fields of a page, by their names: each field adds its own. */
 export const Labels = createContext<Map<string, string> | null>(null);

@@ -1,11 +1,11 @@
 import { type ComponentChildren, createContext } from 'preact';
 import { useContext } from 'preact/hooks';
-import { Refusal } from './form.js';
-import { block, type Html } from './prose.js';
-import { pathOfPicture, type Url } from './paths.js';
-import type { Milliseconds } from '../../../domain/ids.js';
-import { useVisit } from './visit.js';
 import type { Front } from '../../../domain/artwork.js';
+import type { Milliseconds } from '../../../domain/ids.js';
+import { Refusal } from './form.js';
+import { pathOfPicture, type Url } from './paths.js';
+import { block, type Html } from './prose.js';
+import { useVisit } from './visit.js';
 
 /** The colour of a state, in addition to its words. */
 export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'idle';

@@ -1,8 +1,8 @@
-import { cancelCard } from '../../../../application/cards/change-card.js';
 import { readOrderPage } from '../../../../application/cards/card-record.js';
+import { cancelCard } from '../../../../application/cards/change-card.js';
+import { codeFrom } from '../../../../application/cards/read-cards.js';
 import { findDesign } from '../../../../application/organizations/read-accounts.js';
 import { listDeliveries } from '../../../../application/webhooks/webhooks.js';
-import { codeFrom } from '../../../../application/cards/read-cards.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form } from '../../web/form.js';
 import { Danger, Day, Facts, PageHeading, Panel, Time } from '../../web/parts.js';

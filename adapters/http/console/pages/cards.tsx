@@ -1,13 +1,13 @@
 import { listCards, lookUpCard } from '../../../../application/cards/read-cards.js';
-import type { Page } from '../../../../application/ports/read-models.js';
 import { readAccount } from '../../../../application/organizations/read-accounts.js';
-import { cardStatuses } from '../../../../domain/card.js';
+import type { Page } from '../../../../application/ports/read-models.js';
 import { parseCardCode } from '../../../../domain/card-code.js';
+import { cardStatuses } from '../../../../domain/card.js';
 import { Search } from '../../web/form.js';
-import { Empty, PageHeading, Older } from '../../web/parts.js';
-import { statuses } from '../card-words.js';
-import { CardsTable } from '../card-parts.js';
+import { Empty, Older, PageHeading } from '../../web/parts.js';
 import { nullFor, RedirectTo } from '../admit.js';
+import { CardsTable } from '../card-parts.js';
+import { statuses } from '../card-words.js';
 import { page } from '../page.js';
 import { filteredBy, partOf } from '../paging.js';
 

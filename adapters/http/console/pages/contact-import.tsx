@@ -1,18 +1,18 @@
 import {
   badLinesOf,
   findImport,
+  type FoundImport,
   nextRows,
   stopImport,
-  type FoundImport,
 } from '../../../../application/contacts/imports.js';
+import type { WaitingRow } from '../../../../application/contacts/waiting-rows.js';
+import { isPlainObject } from '../../../../domain/plain-object.js';
 import { csvOf, csvRows } from '../../server/csv.js';
 import { Form } from '../../web/form.js';
 import { count, Facts, PageHeading, Table, Time } from '../../web/parts.js';
 import { existing } from '../admit.js';
 import { contactLabels, ImportState } from '../contact-parts.js';
 import { filePage, go, type OrgContext, page } from '../page.js';
-import type { WaitingRow } from '../../../../application/contacts/waiting-rows.js';
-import { isPlainObject } from '../../../../domain/plain-object.js';
 
 type Cells = ReadonlyMap<string, string>;
 

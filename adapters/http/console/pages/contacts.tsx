@@ -1,6 +1,6 @@
+import { listContacts } from '../../../../application/contacts/list-contacts.js';
 import { saveContactRecord } from '../../../../application/contacts/save-contact.js';
 import { CommandId, derivedUuid } from '../../../../domain/ids.js';
-import { listContacts } from '../../../../application/contacts/list-contacts.js';
 import { may } from '../../../../domain/permissions.js';
 import { Field, Form, Search } from '../../web/form.js';
 import { ButtonLink, Empty, Older, PageHeading, Panel, Table } from '../../web/parts.js';

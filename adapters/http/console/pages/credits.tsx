@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { addCredits, readStatement } from '../../../../application/money/credits.js';
 import { readCardDays } from '../../../../application/cards/card-days.js';
+import { addCredits, readStatement } from '../../../../application/money/credits.js';
 import { readBalance } from '../../../../application/organizations/read-accounts.js';
 import { today } from '../../../../domain/calendar.js';
 import { DomainError } from '../../../../domain/errors.js';

@@ -10,11 +10,11 @@ import { publicEventTypes } from '../../../../domain/public-events.js';
 import { Choice, Field, Form } from '../../web/form.js';
 import { Empty, Older } from '../../web/parts.js';
 import { DeliveriesTable, deliveryStates, endpointName, endpointsOf } from '../delivery-parts.js';
-import { Tabs } from '../tabs.js';
 import type { NoticeName } from '../notice.js';
 import { go, type OrgContext, page } from '../page.js';
 import { filteredBy, partOf } from '../paging.js';
 import { Since, sinceIn } from '../since.js';
+import { Tabs } from '../tabs.js';
 
 const filters = ['endpoint', 'status', 'type', 'card'] as const;
 
@@ -64,7 +64,7 @@ export const deliveriesPage = page({
     }));
     return (
       <>
-        <Tabs org={org} role={role} of="Integrations" here="Deliveries" />
+        <Tabs org={org} role={role} of="Integrations" here="deliveries" />
         <form method="get" class="search wide" role="search" aria-label="Deliveries">
           <Filter name="endpoint" label="Endpoint" value={filter.endpoint} options={everyEndpoint} />
           <Filter

@@ -1,9 +1,10 @@
-import { readDelivery, retryDelivery } from '../../../../application/webhooks/webhooks.js';
 import type { Delivery } from '../../../../application/ports/delivery-log.js';
+import { readDelivery, retryDelivery } from '../../../../application/webhooks/webhooks.js';
 import { deliveryHeaders } from '../../../../domain/webhook-signing.js';
 import { Form } from '../../web/form.js';
 import { Badge, count, Empty, Facts, PageHeading, Panel, Time } from '../../web/parts.js';
 import { block } from '../../web/prose.js';
+import { CardLink } from '../card-words.js';
 import {
   canRetry,
   DeliveryStatusBadge,
@@ -13,7 +14,6 @@ import {
   resultOf,
 } from '../delivery-parts.js';
 import { confirmed, page } from '../page.js';
-import { CardLink } from '../card-words.js';
 
 /** Headers whose values differ with each attempt. */
 const perAttempt: ReadonlySet<string> = new Set([

@@ -18,7 +18,7 @@ export const doNotMailPage = page({
   title: () => 'Do not mail',
   view: ({ shown, last }, { url, org, role, mayAct }) => (
     <>
-      <Tabs org={org} role={role} of="Settings" here="Do not mail" />
+      <Tabs org={org} role={role} of="Settings" here="doNotMail" />
       <p class="quiet">
         Cards to these addresses are held. Only the payload of an inbound hook carries an e-mail address.
       </p>

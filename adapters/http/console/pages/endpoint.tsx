@@ -12,10 +12,11 @@ import {
 } from '../../../../application/webhooks/webhooks.js';
 import { may } from '../../../../domain/permissions.js';
 import type { Endpoint } from '../../../../domain/webhook-endpoints.js';
-import { ClientGone } from '../../server/errors.js';
 import { readEndpointChange } from '../../api/webhooks.js';
+import { ClientGone } from '../../server/errors.js';
 import { Field, Form } from '../../web/form.js';
 import { Danger, PageHeading, Panel } from '../../web/parts.js';
+import type { Texts, Url } from '../../web/paths.js';
 import { DeliveriesTable } from '../delivery-parts.js';
 import {
   FormsNow,
@@ -28,12 +29,11 @@ import {
   VerifyExamples,
 } from '../endpoint-parts.js';
 import { confirmed, go, page, type OrgContext, shownOnce } from '../page.js';
-import type { Url } from '../../web/paths.js';
 import { Since, sinceIn } from '../since.js';
 
 const latest = 5;
 
-const idIn = ({ params }: OrgContext): string => params['endpoint'] ?? '';
+const idIn = (params: Texts): string => params['endpoint'] ?? '';
 
 const here = ({ url, org, params }: OrgContext): Url => url('endpoint', { org, ...params });
 
@@ -72,9 +72,8 @@ export const endpointPage = page({
   may: 'integrations.read',
   mayAct: 'webhooks.manage',
   query: ['done'],
-  load: async (context) => {
-    const { deps, org } = context;
-    const listed = await readEndpoint(deps.webhooks, org, idIn(context));
+  load: async ({ deps, org, params }) => {
+    const listed = await readEndpoint(deps.webhooks, org, idIn(params));
     const { endpoint } = listed;
     const filter = { endpoint: endpoint.id, status: null, type: null, card: null };
     return {
@@ -128,31 +127,28 @@ export const endpointPage = page({
     test: {
       again: here,
       run: async (context) => {
-        const { deps, org } = context;
-        const { endpoint } = await readEndpoint(deps.webhooks, org, idIn(context));
+        const { deps, org, params } = context;
+        const { endpoint } = await readEndpoint(deps.webhooks, org, idIn(params));
         const result = await sendTestEvent(deps.webhooks, org, endpoint.id);
         const body = <TestResult result={result} endpoint={endpoint} back={here(context)} />;
         return { kind: 'show', title: 'Test event', body };
       },
     },
-    enable: confirmed('enabled', (context) => {
-      const { deps, org, command } = context;
-      return enableEndpoint(deps.webhooks, org, idIn(context), command());
-    }),
-    replay: confirmed('replayed', async (context, sent) => {
-      const { deps, org, timeZone, signal } = context;
+    enable: confirmed('enabled', ({ deps, org, params, command }) =>
+      enableEndpoint(deps.webhooks, org, idIn(params), command()),
+    ),
+    replay: confirmed('replayed', async ({ deps, org, params, timeZone, signal }, sent) => {
       const since = { time: sinceIn(sent, timeZone) };
-      const count = await replayEvents(deps.webhooks, org, idIn(context), since, signal);
+      const count = await replayEvents(deps.webhooks, org, idIn(params), since, signal);
       if (count === null) throw new ClientGone();
     }),
-    change: confirmed('changed', async (context, sent) => {
-      const { deps, org, command } = context;
+    change: confirmed('changed', async ({ deps, org, params, command }, sent) => {
       const wanted = readEndpointChange({ events: chosenEvents(sent), description: sent('description') });
-      await changeEndpoint(deps.webhooks, org, idIn(context), wanted, command());
+      await changeEndpoint(deps.webhooks, org, idIn(params), wanted, command());
     }),
     rotate: shownOnce('rotated', async (context) => {
-      const { deps, org, command } = context;
-      const secret = await rotateSecret(deps.webhooks, org, idIn(context), command());
+      const { deps, org, params, command } = context;
+      const secret = await rotateSecret(deps.webhooks, org, idIn(params), command());
       const body = (
         <SecretShown title="The secret is rotated" secret={secret} back={here(context)}>
           For 24 hours deliveries are signed with the old one, too: take both until then.
@@ -160,9 +156,8 @@ export const endpointPage = page({
       );
       return { kind: 'show', title: 'The new signing secret', body };
     }),
-    delete: async (context) => {
-      const { deps, org, command, url } = context;
-      const { endpoint } = await readEndpoint(deps.webhooks, org, idIn(context));
+    delete: async ({ deps, org, params, command, url }) => {
+      const { endpoint } = await readEndpoint(deps.webhooks, org, idIn(params));
       await deleteEndpoint(deps.webhooks, org, endpoint.id, command());
       return go(url('webhooks', { org }, { done: 'deleted' }));
     },

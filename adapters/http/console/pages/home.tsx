@@ -1,7 +1,7 @@
-import { readCardDays } from '../../../../application/cards/card-days.js';
-import { readAccount, readBalance } from '../../../../application/organizations/read-accounts.js';
-import { listCards } from '../../../../application/cards/read-cards.js';
 import { listKeys } from '../../../../application/access/read-keys.js';
+import { readCardDays } from '../../../../application/cards/card-days.js';
+import { listCards } from '../../../../application/cards/read-cards.js';
+import { readAccount, readBalance } from '../../../../application/organizations/read-accounts.js';
 import { Empty } from '../../web/parts.js';
 import { CardsTable } from '../card-parts.js';
 import { Credits, FirstSteps, LastDays } from '../home-parts.js';

@@ -1,7 +1,6 @@
-import type { HookCall } from '../../../../application/ports/hook-calls.js';
 import { readHook, removeHook, updateHook } from '../../../../application/hooks/hooks.js';
+import type { HookCall } from '../../../../application/ports/hook-calls.js';
 import { newHook } from '../../operator/hooks.js';
-import { atField } from '../../schema/read.js';
 import { Form } from '../../web/form.js';
 import {
   Badge,
@@ -15,17 +14,18 @@ import {
   Table,
   Time,
 } from '../../web/parts.js';
+import { CardLink, ErrorCodeLink } from '../card-words.js';
+import { refusedAt } from '../admit.js';
 import {
   draftFrom,
   draftOf,
+  type HookData,
   hookIdIn,
   loadHook,
   previewOf,
   settingsFrom,
-  type HookData,
 } from '../hook-data.js';
 import { HookEditor, HookState, PreviewOfHook } from '../hook-parts.js';
-import { CardLink, ErrorCodeLink } from '../card-words.js';
 import { confirmed, go, type OrgContext, page } from '../page.js';
 
 const columns: Columns<HookCall> = {
@@ -144,11 +144,8 @@ export const hookPage = page({
       const { design, ...rest } = settingsFrom(draftFrom(sent));
       // A design that was archived since is no reason to refuse other changes.
       const isOther = design !== (await readHook(deps, org, id)).design;
-      try {
-        await updateHook(deps, org, id, { ...rest, ...(isOther && { design }) }, command());
-      } catch (error) {
-        throw atField(newHook, error);
-      }
+      const change = { ...rest, ...(isOther && { design }) };
+      await updateHook(deps, org, id, change, command()).catch(refusedAt(newHook));
     }),
     pause: confirmed('hookPaused', setPaused(true)),
     resume: confirmed('hookResumed', setPaused(false)),

@@ -1,4 +1,5 @@
-import { listHooks, makeHook, type ListedHook } from '../../../../application/hooks/hooks.js';
+import { type ListedHook, listHooks, makeHook } from '../../../../application/hooks/hooks.js';
+import { exampleMessage, exampleRecipient } from '../../api/card-fields.js';
 import { newHook } from '../../operator/hooks.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, Form } from '../../web/form.js';
@@ -13,13 +14,12 @@ import {
   Table,
   Time,
 } from '../../web/parts.js';
+import type { Url } from '../../web/paths.js';
+import { block, type Html } from '../../web/prose.js';
 import { HookState } from '../hook-parts.js';
-import { Tabs } from '../tabs.js';
 import { type OrgContext, page, shownOnce } from '../page.js';
 import { partOf } from '../paging.js';
-import { exampleMessage, exampleRecipient } from '../../api/card-fields.js';
-import { block, type Html } from '../../web/prose.js';
-import type { Url } from '../../web/paths.js';
+import { Tabs } from '../tabs.js';
 
 /** The line that sends a card through a hook. */
 const curlOf = (address: string): string =>
@@ -61,7 +61,7 @@ export const hooksPage = page({
   title: () => 'Inbound hooks',
   view: ({ shown, last }, { deps, org, role, url, mayAct }) => (
     <>
-      <Tabs org={org} role={role} of="Integrations" here="Inbound hooks" />
+      <Tabs org={org} role={role} of="Integrations" here="hooks" />
       {shown.length === 0 ? (
         <Empty title="No hooks yet" sample={curlOf(`${deps.baseUrl()}/api/v1/hooks/TOKEN`)}>
           A hook is a URL for a form tool or a shop that can’t hold a key: each POST to it sends one card.

@@ -1,6 +1,6 @@
+import { type ListedKey, listKeys } from '../../../../application/access/read-keys.js';
 import { createKey, revokeKey } from '../../../../application/organizations/administer.js';
-import { listKeys, type ListedKey } from '../../../../application/access/read-keys.js';
-import { scopes, type Scope } from '../../../../domain/api-key.js';
+import { type Scope, scopes } from '../../../../domain/api-key.js';
 import { DomainError, insteadOf } from '../../../../domain/errors.js';
 import { newKey } from '../../operator/keys.js';
 import { parseValues } from '../../schema/read.js';
@@ -17,13 +17,13 @@ import {
   Table,
   Time,
 } from '../../web/parts.js';
-import { block, type Html } from '../../web/prose.js';
 import type { Url } from '../../web/paths.js';
+import { block, type Html } from '../../web/prose.js';
 import { actorNames } from '../actor-name.js';
 import { idFrom } from '../admit.js';
-import { Tabs } from '../tabs.js';
 import { confirmed, page, type Sent, shownOnce } from '../page.js';
 import { partOf } from '../paging.js';
+import { Tabs } from '../tabs.js';
 
 /** The permissions of a key with a scope, in everyday words. */
 const scopeWords: Readonly<Record<Scope, string>> = {
@@ -155,7 +155,7 @@ export const keysPage = page({
   title: () => 'Keys',
   view: ({ keys, last }, { deps, org, role, url, mayAct }) => (
     <>
-      <Tabs org={org} role={role} of="Integrations" here="Keys" />
+      <Tabs org={org} role={role} of="Integrations" here="keys" />
       {keys.length === 0 ? (
         <Empty
           title="No keys yet"

@@ -15,7 +15,7 @@ export const membersPage = page({
     const roles = rolesOf(context.org);
     return (
       <>
-        <Tabs org={context.org} role={context.role} of="Settings" here="Members" />
+        <Tabs org={context.org} role={context.role} of="Settings" here="members" />
         <MemberRows members={members} roles={roles} context={context} />
         <Invite roles={roles} />
       </>

@@ -3,12 +3,12 @@ import { errorCodes } from '../../../../domain/errors.js';
 import { parseCardCode } from '../../../../domain/card-code.js';
 import type { Actor } from '../../../../domain/events.js';
 import { idOf } from '../../../../domain/ids.js';
+import { subjectFrom } from '../../server/request-log.js';
 import { Search } from '../../web/form.js';
 import { Badge, Empty, Older, Panel, Table, Time } from '../../web/parts.js';
 import { actorNames } from '../actor-name.js';
 import { nullFor } from '../admit.js';
 import { Tabs } from '../tabs.js';
-import { subjectFrom } from '../../server/request-log.js';
 import { page, type OrgContext } from '../page.js';
 import { partOf } from '../paging.js';
 import { CardLink, ErrorCodeLink } from '../card-words.js';
@@ -44,7 +44,7 @@ export const requestsPage = page({
     const code = errorCodes.find((known) => known === shown?.request.code);
     return (
       <>
-        <Tabs org={org} role={role} of="Integrations" here="Requests" />
+        <Tabs org={org} role={role} of="Integrations" here="requests" />
         <Search
           name="q"
           label="Request"

@@ -2,7 +2,7 @@ import { isSpent } from '../../../../application/access/forms.js';
 import { previewSend } from '../../../../application/cards/preview.js';
 import { sendCard } from '../../../../application/cards/send-card.js';
 import { newCard } from '../../api/card-fields.js';
-import { atField } from '../../schema/read.js';
+import { refusedAt } from '../admit.js';
 import { go, page } from '../page.js';
 import { contactOf } from '../contact-parts.js';
 import { cardFrom, draftFor, draftFrom, loadSend, requestFrom } from '../send-draft.js';
@@ -45,13 +45,9 @@ export const sendPage = page({
     send: async (context, sent) => {
       const draft = draftFrom(sent);
       const request = await requestFrom(context, draft, sent('form'));
-      try {
-        const wanted = { ...request, draft: () => cardFrom(context, draft) };
-        const { code } = await sendCard(context.deps, wanted);
-        return go(context.url('card', { code }));
-      } catch (error) {
-        throw atField(newCard, error);
-      }
+      const wanted = { ...request, draft: () => cardFrom(context, draft) };
+      const { code } = await sendCard(context.deps, wanted).catch(refusedAt(newCard));
+      return go(context.url('card', { code }));
     },
   },
 });

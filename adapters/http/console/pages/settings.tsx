@@ -2,10 +2,11 @@ import { changeOrganization } from '../../../../application/organizations/admini
 import { readAccount, readHandwritings } from '../../../../application/organizations/read-accounts.js';
 import { layOut } from '../../../../domain/letter-layout.js';
 import { organizationChange } from '../../operator/organizations.js';
-import { atField, parseValues } from '../../schema/read.js';
+import { parseValues } from '../../schema/read.js';
 import { Field, Form, Group, useSent } from '../../web/form.js';
 import { Panel } from '../../web/parts.js';
 import { SheetLine } from '../../web/letter.js';
+import { refusedAt } from '../admit.js';
 import { confirmed, type OrgContext, page, type Sent } from '../page.js';
 import { Tabs } from '../tabs.js';
 
@@ -51,11 +52,8 @@ const change =
   (field: 'name' | 'house_hand') =>
   async ({ deps, by, org }: OrgContext, sent: Sent): Promise<void> => {
     const { name, house_hand: houseHand } = parseValues(organizationChange, { [field]: sent(field) });
-    try {
-      await changeOrganization(deps, by, org, { name, houseHand, isSuspended: null });
-    } catch (error) {
-      throw atField(organizationChange, error);
-    }
+    const wanted = { name, houseHand, isSuspended: null };
+    await changeOrganization(deps, by, org, wanted).catch(refusedAt(organizationChange));
   };
 
 export const settingsPage = page({
@@ -67,7 +65,7 @@ export const settingsPage = page({
   title: () => 'Settings',
   view: ([{ name }, hands], { org, role, timeZone, mayAct }) => (
     <>
-      <Tabs org={org} role={role} of="Settings" here="Organization" />
+      <Tabs org={org} role={role} of="Settings" here="settings" />
       <Panel id="organization" title="Organization">
         {mayAct ? (
           <Form action="rename" button="Save the name">

@@ -12,9 +12,9 @@ import {
   SecretShown,
   VerifyExamples,
 } from '../endpoint-parts.js';
-import { Tabs } from '../tabs.js';
 import { go, page, shownOnce } from '../page.js';
 import { partAfter } from '../paging.js';
+import { Tabs } from '../tabs.js';
 
 const registerLine = (base: string): string =>
   `curl ${base}/api/v1/webhooks -H "Authorization: Bearer $API_KEY" \\
@@ -34,7 +34,7 @@ export const webhooksPage = page({
   title: () => 'Webhooks',
   view: ({ shown, last, since }, { deps, org, role, url, mayAct }) => (
     <>
-      <Tabs org={org} role={role} of="Integrations" here="Webhooks" />
+      <Tabs org={org} role={role} of="Integrations" here="webhooks" />
       {shown.length === 0 ? (
         <Empty title="No endpoint yet" sample={mayAct ? registerLine(deps.baseUrl()) : undefined}>
           An endpoint is an https address of yours that is told what happens to your cards.{' '}

@@ -11,10 +11,6 @@ interface Policy {
   readonly createHTML: (text: string) => string;
 }
 
-interface Policies {
-  readonly createPolicy: (name: string, rules: Policy) => Policy;
-}
-
 const copyButton = (sample: Element): HTMLButtonElement => {
   const button = document.createElement('button');
   button.type = 'button';
@@ -55,6 +51,7 @@ let policy: Policy | undefined;
 /** The one way from text to elements: pages of this service, asked for here and nowhere else. */
 const pageIn = (text: string): Document => {
   const rules: Policy = { createHTML: (html) => html };
+  type Policies = { readonly createPolicy: (name: string, rules: Policy) => Policy };
   const policies = (window as { readonly trustedTypes?: Policies }).trustedTypes;
   policy ??= policies?.createPolicy('console', rules) ?? rules;
   return new DOMParser().parseFromString(policy.createHTML(text), 'text/html');

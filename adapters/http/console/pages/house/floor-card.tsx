@@ -1,23 +1,23 @@
 import { changeCard } from '../../../../../application/cards/change-card.js';
-import { findDesign } from '../../../../../application/organizations/read-accounts.js';
 import { codeFrom } from '../../../../../application/cards/read-cards.js';
+import { findDesign } from '../../../../../application/organizations/read-accounts.js';
 import {
+  type Card,
+  type CardEvent,
   fail,
   hold,
   queue,
+  type ReportedStatus,
   reportStep,
   steps,
-  type Card,
-  type CardEvent,
-  type ReportedStatus,
 } from '../../../../../domain/card.js';
 import { stepReport, withReason } from '../../../operator/cards.js';
 import { parseValues } from '../../../schema/read.js';
-import { ButtonLink, Cover, Danger, Day, Facts, PageHeading } from '../../../web/parts.js';
 import { Field, Form } from '../../../web/form.js';
+import { ButtonLink, Cover, Danger, Day, Facts, PageHeading } from '../../../web/parts.js';
 import { nothingHere } from '../../admit.js';
 import { gone, reasonInWords, Status, stepNames, Steps } from '../../card-words.js';
-import { cardOn, nextOf, type Next } from '../../floor-data.js';
+import { cardOn, type Next, nextOf } from '../../floor-data.js';
 import { go, type KnownContext, page, type Sent } from '../../page.js';
 
 const change = async (context: KnownContext, decide: (state: Card) => CardEvent[], machine = '') => {

@@ -1,9 +1,9 @@
 import { Field } from '../../../web/form.js';
 import { ActionLink, Badge, Day, Empty, PageHeading, Table } from '../../../web/parts.js';
+import { RedirectTo } from '../../admit.js';
 import { SmallFront } from '../../card-parts.js';
 import { Status, statuses, stepNames } from '../../card-words.js';
 import { codeIn, floorList, nextOf } from '../../floor-data.js';
-import { RedirectTo } from '../../admit.js';
 import { page } from '../../page.js';
 
 const nextWords = (card: Parameters<typeof nextOf>[0]): string => {

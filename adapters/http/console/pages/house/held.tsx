@@ -4,11 +4,13 @@ import { readAccount, readBalance } from '../../../../../application/organizatio
 import { release } from '../../../../../domain/card.js';
 import { Form } from '../../../web/form.js';
 import { ActionLink, count, Danger, Empty, PageHeading, Time } from '../../../web/parts.js';
-import { CardLink, reasonInWords } from '../../card-words.js';
 import { addressee, SmallFront } from '../../card-parts.js';
+import { CardLink, reasonInWords } from '../../card-words.js';
 import { ownersOf } from '../../floor-data.js';
-import { confirmed, page, type KnownContext } from '../../page.js';
+import { confirmed, page, type KnownContext, type Sent } from '../../page.js';
 import { partAfter } from '../../paging.js';
+
+const cardIn = (sent: Sent) => ({ code: codeFrom(sent('card')), org: null });
 
 export const heldPage = page({
   path: 'held',
@@ -73,16 +75,14 @@ export const heldPage = page({
     </>
   ),
   actions: {
-    release: confirmed<KnownContext>('cardReleased', async ({ deps, command }, sent) => {
-      const card = { code: codeFrom(sent('card')), org: null };
-      await releaseCard(deps, card, command(), release);
-    }),
+    release: confirmed<KnownContext>('cardReleased', ({ deps, command }, sent) =>
+      releaseCard(deps, cardIn(sent), command(), release),
+    ),
     cancel: {
       may: 'cards.cancel',
-      run: confirmed<KnownContext>('cardCancelled', async ({ deps, command }, sent) => {
-        const card = { code: codeFrom(sent('card')), org: null };
-        await cancelCard(deps, card, command());
-      }),
+      run: confirmed<KnownContext>('cardCancelled', ({ deps, command }, sent) =>
+        cancelCard(deps, cardIn(sent), command()),
+      ),
     },
   },
 });

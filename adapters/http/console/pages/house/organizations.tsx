@@ -1,8 +1,8 @@
-import { openOrganization } from '../../../../../application/organizations/administer.js';
 import { inviteMember } from '../../../../../application/access/people.js';
+import { openOrganization } from '../../../../../application/organizations/administer.js';
 import { listOrganizations } from '../../../../../application/organizations/read-organizations.js';
-import { newMember } from '../../../operator/people.js';
 import { newOrganization } from '../../../operator/organizations.js';
+import { newMember } from '../../../operator/people.js';
 import { parseValues } from '../../../schema/read.js';
 import { Field, Form, Search } from '../../../web/form.js';
 import { Badge, count, Empty, Older, PageHeading, Panel, Table, Time } from '../../../web/parts.js';

@@ -85,7 +85,7 @@ export const sheetsPdf = filePage({
     const found = await printable(context.deps, codeFrom(card.code));
     const isStarted = card.steps.some(({ status }) => status !== 'pending');
     if (!isStarted && 'whyHeld' in found && found.whyHeld !== null)
-      throw new PageRefusal(409, 'Not printed', `${found.whyHeld}.`);
+      throw new PageRefusal(409, `${found.whyHeld}.`, 'Not printed');
     return pdf(context, card.code, [found], { withoutFront: true });
   },
 });
