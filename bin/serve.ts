@@ -7,8 +7,7 @@ import type { Service } from './wiring/service.js';
 import { misspelt, readSettings } from './settings/settings.js';
 import { nodeWarning, version } from './settings/version.js';
 import type { Clock } from '../application/ports/system.js';
-import type { Tracing } from '../application/ports/tracing.js';
-import { noTracing } from '../application/writing/traced.js';
+import { type Tracing, noTracing } from '../application/ports/tracing.js';
 import type { Milliseconds } from '../domain/ids.js';
 
 const stopTimeout = 9_500;

@@ -1,8 +1,4 @@
 import { AccessDeniedError, MaxAppendSizeExceededError } from '@eventstore/db-client';
-import shared from '@eventstore/db-client/generated/shared_pb.js';
-import type { UUID } from '@eventstore/db-client/generated/shared_pb.js';
-import streams from '@eventstore/db-client/generated/streams_pb.js';
-import type { BatchAppendReq, BatchAppendResp } from '@eventstore/db-client/generated/streams_pb.js';
 import { uncounted, type CountCall } from '../../application/ports/tracing.js';
 import shared, { type UUID } from '@eventstore/db-client/generated/shared_pb.js';
 import streams, {
@@ -103,7 +99,7 @@ export class BatchAppends {
   close(reason: Error): void {
     this.#closed.abort('closed');
     this.#end(this.#call, reason);
-    this.#reject('unsent', new AppendFailed('none', reason));
+    this.#reject('unsent', () => new AppendFailed('none', reason));
   }
 
   async #open(): Promise<void> {
@@ -126,7 +122,7 @@ export class BatchAppends {
         }
       }
     } catch (error) {
-      this.#reject('unsent', new AppendFailed('none', error));
+      this.#reject('unsent', () => new AppendFailed('none', error));
     } finally {
       this.#opening = false;
     }
@@ -162,14 +158,14 @@ export class BatchAppends {
             Object.assign(new AccessDeniedError(undefined, messageOf(reason)), { code }),
           )
         : new AppendFailed(code === unimplemented || wasUnsent(reason) ? 'none' : 'open', reason);
-    this.#reject('sent', failed);
+    this.#reject('sent', () => failed);
   }
 
-  #reject(which: 'sent' | 'unsent', failed: AppendFailed): void {
+  #reject(which: 'sent' | 'unsent', failed: () => AppendFailed): void {
     for (const [id, { request, reject }] of this.#pending) {
       if ((request === null) !== (which === 'sent')) continue;
       this.#pending.delete(id);
-      reject(failed);
+      reject(failed());
     }
   }
 

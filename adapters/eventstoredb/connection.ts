@@ -1,7 +1,5 @@
 import { setMaxListeners } from 'node:events';
 import { AccessDeniedError, EventStoreDBClient } from '@eventstore/db-client';
-import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
-import type { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import { uncounted, type CountCall } from '../../application/ports/tracing.js';
 import streamsService, { type StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';

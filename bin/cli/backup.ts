@@ -158,8 +158,12 @@ const assertUsable = (others: readonly Placed[]): void => {
 
 /** Copies the files of a backup to their places, except for existing ones. Returns what to know of them. */
 const putBack = (files: readonly Placed[], others: readonly Placed[]): readonly string[] => {
-  const missing = files.filter(({ place }) => !existsSync(place));
-  for (const { copy, place } of missing) copyFile(copy, place);
+  const missing: Placed[] = [];
+  for (const file of files)
+    if (!existsSync(file.place)) {
+      copyFile(file.copy, file.place);
+      missing.push(file);
+    }
   return [
     ...others.map(({ place }) => `${place} is not the backup's, and was kept.`),
     ...missing.flatMap(({ name, place }) =>

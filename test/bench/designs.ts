@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
-import { FileArtwork } from '../../adapters/artwork/files.js';
+import { fileArtwork } from '../../adapters/artwork/files.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { ArtworkDigest, master, type Front } from '../../domain/artwork.js';
 import { browserProgram } from '../support/http/browser.js';
@@ -27,7 +27,7 @@ const picture = async (width: number): Promise<Buffer> => {
 /** Puts other pictures for each design. Their print masters, which no page shows, are small. */
 const putFronts = async (directory: string): Promise<readonly Front[]> => {
   await mkdir(directory);
-  const artwork = new FileArtwork(join(directory, 'artwork'), new SystemClock());
+  const artwork = fileArtwork(join(directory, 'artwork'), new SystemClock());
   const fronts: Front[] = [];
   for (let number = 0; number < designs; number += 1) {
     const bytes = randomBytes(1_000);

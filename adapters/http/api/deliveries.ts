@@ -14,7 +14,7 @@ import {
   watchDeliveries,
   type WebhookDeps,
 } from '../../../application/webhooks/webhooks.js';
-import { newCommand, type Initiator } from '../../../application/writing/commands.js';
+import { newCommand, type Initiator } from '../../../application/writing/execute.js';
 import { parseCardCode } from '../../../domain/card-code.js';
 import type { OrganizationId } from '../../../domain/ids.js';
 import { publicEventTypes } from '../../../domain/public-events.js';

@@ -1,9 +1,8 @@
 import { listMembers } from '../../../application/access/people.js';
 import { readAccount } from '../../../application/organizations/read-accounts.js';
 import { ArtworkUnavailable } from '../../../application/ports/artwork.js';
-import { ImportsUnavailable } from '../../../application/ports/import-records.js';
+import { ImportsUnavailable, SignInUnavailable } from '../../../application/ports/records.js';
 import { TooManySignIns } from '../../../application/ports/passwords.js';
-import { SignInUnavailable } from '../../../application/ports/sign-in-records.js';
 import { retryAfter } from '../server/caller.js';
 import { refusalOf } from '../server/errors.js';
 import type { LinesResponse, TextResponse } from '../server/route.js';

@@ -4,7 +4,6 @@ import { sharedDocument, type SharedDocument } from '../server/documents.js';
 import type { Route, TextResponse } from '../server/route.js';
 import { documentOf, pageHeaders } from '../web/document.js';
 import { placeOf } from '../web/paths.js';
-import { placeOf } from '../web/url.js';
 import { errorPage, errorsPage } from './errors.js';
 import { eventsPage } from './events.js';
 import { indexed, type Indexed } from './find.js';

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -89,10 +88,14 @@ export const openReadFile = async ({ directory, log, keys, clock, thread, fail }
   /** Runs a thread to its end. Always rejects: then another is started. */
   const run = async (): Promise<void> => {
     const workerData: ProjectorStart = { log, path, keys };
-    worker = new Worker(thread, { workerData });
-    worker.on('message', receive);
-    await once(worker, 'exit');
-    throw new Error('The projector ended.');
+    const running = new Worker(thread, { workerData });
+    worker = running;
+    running.on('message', receive);
+    let reason: unknown = new Error('The projector ended.');
+    running.on('error', (error) => (reason = error));
+    // `once` of node:events would not wait, after an error, for what the thread has sent before.
+    await new Promise((resolve) => running.on('exit', resolve));
+    throw reason;
   };
   const onError = (error: unknown): void => {
     board.status({ ...board.current(), down: messageOf(error) });

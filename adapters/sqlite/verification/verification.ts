@@ -125,12 +125,14 @@ const firstUnreadable = (path: string): bigint => {
 const afterLastReadable = (path: string): bigint =>
   reading(path, (database) => BigInt(readCount(database, 'select max(position) from events') + 1));
 
+/** The place of the first event that is missing; after the last one where only an index lacks it. */
 const firstGap = (database: Database): bigint =>
   BigInt(
-    readCount(
-      database,
-      'select place from (select position, row_number() over (order by position) as place from events not indexed) where position <> place limit 1',
-    ),
+    numberFrom(
+      database.prepare(
+        'select place from (select position, row_number() over (order by position) as place from events not indexed) where position <> place limit 1',
+      ),
+    ) ?? readCount(database, 'select max(position) from events') + 1,
   );
 
 const readCount = (database: Database, sql: string): number => numberFrom(database.prepare(sql)) ?? 0;

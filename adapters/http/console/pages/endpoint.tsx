@@ -10,7 +10,6 @@ import {
   sendTestEvent,
   replayEvents,
 } from '../../../../application/webhooks/webhooks.js';
-import { may } from '../../../../domain/permissions.js';
 import type { Endpoint } from '../../../../domain/webhook-endpoints.js';
 import { readEndpointChange } from '../../api/webhooks.js';
 import { ClientGone } from '../../server/errors.js';
@@ -29,7 +28,7 @@ import {
   VerifyExamples,
 } from '../endpoint-parts.js';
 import { confirmed, go, page, type OrgContext, shownOnce } from '../page.js';
-import { Since, sinceIn } from '../since.js';
+import { sinceIn, Since } from '../since.js';
 
 const latest = 5;
 

@@ -10,8 +10,8 @@ import { actorNames } from '../actor-name.js';
 import { nullFor } from '../admit.js';
 import { Tabs } from '../tabs.js';
 import { page, type OrgContext } from '../page.js';
-import { partOf } from '../paging.js';
 import { CardLink, ErrorCodeLink } from '../card-words.js';
+import { partOf } from '../paging.js';
 
 /** A request of the organization, or for the operator any; null for others, as for one that is unknown. */
 const found = async ({ deps, org, visitor }: OrgContext, id: string): Promise<ShownRequest | null> => {

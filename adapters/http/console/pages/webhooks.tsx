@@ -1,5 +1,4 @@
 import { offSince, listEndpoints, registerEndpoint } from '../../../../application/webhooks/webhooks.js';
-import { may } from '../../../../domain/permissions.js';
 import { readRegistration } from '../../api/webhooks.js';
 import { Field, Form } from '../../web/form.js';
 import { Empty, Older, Panel } from '../../web/parts.js';
