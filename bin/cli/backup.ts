@@ -133,8 +133,8 @@ const placedIn = (from: string, places: Readonly<Record<string, string>>): reado
     .filter(({ copy }) => existsSync(copy));
 
 /**
- * The files that have another one in their place. A head that is there was signed later: the start compares
- * it with the log.
+ * The files that have another one in their place. A head that is there may be a later one, and is kept: the
+ * start compares it with the log.
  */
 const differing = async (files: readonly Placed[]): Promise<readonly Placed[]> => {
   const there = files.filter(({ name, place }) => name !== headName && existsSync(place));
