@@ -10,7 +10,7 @@ import { personalSeal as inTheClear } from './without/no-sealing.js';
  * What a part costs is measured by services that lack it (`without/`, or a setting), which take turns with
  * the whole one.
  */
-const parts = ['sealing', 'notary', 'requests', 'public_events', 'console'] as const;
+const parts = ['sealing', 'macs', 'notary', 'requests', 'public_events', 'console'] as const;
 const everyPart = parts.join(',');
 const preloaded = join(import.meta.dirname, 'without/without.js');
 
@@ -51,7 +51,7 @@ interface Sends {
 
 /** As many as there are services, so that each of them comes first once: who does is at a disadvantage. */
 const rounds = parts.length + 2;
-const sendsPerRound = 1_000;
+const sendsPerRound = 4_000;
 
 const send = async ({ service, key, rates, costs }: Sends): Promise<void> => {
   const before = processorTimeOf(service.child) ?? Number.NaN;

@@ -1,6 +1,8 @@
 import type { EventStore } from '../../../application/ports/event-store.js';
 import type { Requests } from '../../../application/requests/request-log.js';
 
+export * from '../../../application/requests/request-log.js';
+
 export class BufferedRequests implements Requests {
   record(): void {}
 

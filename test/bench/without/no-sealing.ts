@@ -1,14 +1,6 @@
 import type { PersonalSeal } from '../../../application/log/hash-chain.js';
 import { unsealed } from '../../support/fixtures/seal-events.js';
 
-export {
-  asStored,
-  openedEvents,
-  openedLog,
-  openText,
-  sealNext,
-  sealText,
-  withheldData,
-} from '../../../application/personal/personal.js';
+export * from '../../../application/personal/personal.js';
 
 export const personalSeal = (): PersonalSeal => unsealed;
