@@ -224,7 +224,9 @@ const rehearses = (placesIn: (directory: string) => Promise<Places>, isEmbedded:
       expect(await rehearsal(original)).to.equal(undefined);
       const found = await mine(`/api/v1/cards/${copied}`);
       expect([found.status, found.body['recipient']]).to.have.nested.property('1.name', 'Ada Lovelace');
-      expect((await mine('/api/v1/cards?limit=200')).rows.map(({ id }) => id)).to.include(copied);
+      const listed = await mine('/api/v1/cards?limit=200');
+      expect([listed.status, listed.code]).to.deep.equal([200, null]);
+      expect(listed.rows.map(({ id }) => id)).to.include(copied);
       expect((await mine('/api/v1/previews', { body: { message: 'Dear Ada,' } })).status).to.equal(200);
       const rebuilt = await operator('/operator/v1/projections/cards/rebuild', { method: 'POST' });
       expect(rebuilt.status).to.equal(202);

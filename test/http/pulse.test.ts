@@ -326,7 +326,9 @@ describe('the pulse of a service', function () {
   it('lets others send while pages get their worst queries and forms', async () => {
     operator = await operatorOf(beating.lively.service);
     const attacks: Attack[] = [];
-    for (const page of sampleOf(pages, 20, { of: 'pages', environment: aSample })) {
+    // Earlier forms may have removed the member who gets a new password.
+    const still = pages.filter(({ path }) => !path.includes('reset'));
+    for (const page of sampleOf(still, 20, { of: 'pages', environment: aSample })) {
       attacks.push(
         ...on.asAttacks(
           'GET',
