@@ -4,7 +4,7 @@ import { neededBy } from './engines.js';
 
 /**
  * The result of a run of mocha. `skippedFor` lists the skipped suites under the variables that would turn
- * them on.
+ * them on, and under no variable each test that is not for this machine or wiring.
  */
 export interface Results {
   readonly passed: number;
@@ -47,8 +47,8 @@ export default function reporter(runner: Mocha.Runner, options: Mocha.MochaOptio
     counts.skipped += 1;
     const title = test.fullTitle();
     const variables = neededBy(title).join(', ');
-    if (variables !== '')
-      (skippedFor[variables] ??= new Set()).add(title.slice(0, title.indexOf(' [needs ')));
+    const what = variables === '' ? title : title.slice(0, title.indexOf(' [needs '));
+    (skippedFor[variables] ??= new Set()).add(what);
   });
   runner.on('end', () => {
     const results: Results = {

@@ -78,7 +78,10 @@ const printSkipped = (skippedFor: Results['skippedFor']): void => {
   const entries = Object.entries(skippedFor);
   if (entries.length === 0) return;
   console.log('Skipped, because something is not here or was not named:');
-  for (const [variables, suites] of entries) console.log(`  set ${variables} to run: ${suites.join('; ')}`);
+  for (const [variables, suites] of entries) {
+    const why = variables === '' ? 'not for this machine or wiring' : `set ${variables} to run`;
+    console.log(`  ${why}: ${suites.join('; ')}`);
+  }
 };
 
 const onPath = (program: string): boolean =>
