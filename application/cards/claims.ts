@@ -6,7 +6,7 @@ import { appendTo, retry } from '../writing/execute.js';
 import { ledgerRevisionBefore, movementsAfter } from '../money/ledger-queue.js';
 import { spendFor } from '../../domain/credits.js';
 import { settleSpend, type SettlingDeps, type Spend } from '../money/settle-spend.js';
-import { requestOf, type SendRequest } from './place-order.js';
+import { requestOf, type KeyedRequest, type SendRequest } from './place-order.js';
 import { noStream } from '../ports/event-store.js';
 import type { KeyClaim, IdempotencyStore } from '../ports/idempotency-store.js';
 
@@ -37,26 +37,23 @@ const drawCode = ({ entropy }: ClaimDeps): CardCode =>
 
 /**
  * Claims the request's key, takes over a claim that was left behind, or finds the card that was made with the
- * key; `came` is when the request came, by the clock of the keys. Throws `request_in_progress`,
- * `idempotency_key_reused`, TooContended. (docs/contract.md#idempotency)
+ * key. Throws `request_in_progress`, `idempotency_key_reused`, TooContended. (docs/contract.md#idempotency)
  */
 export const beginAttempt = async (
   deps: ClaimDeps,
   request: SendRequest,
-  came: Milliseconds,
 ): Promise<SendAttempt | { readonly made: CardCode }> => {
   const { idempotency } = request;
   return idempotency === null
     ? begun(drawCode(deps), null)
-    : retry(deps, () => tryToClaim(deps, request, idempotency, came));
+    : retry(deps, () => tryToClaim(deps, request, idempotency));
 };
 
 /** Null if another process took over the claim first. */
 const tryToClaim = async (
   deps: ClaimDeps,
   request: SendRequest,
-  { key, body }: NonNullable<SendRequest['idempotency']>,
-  came: Milliseconds,
+  { key, body, came }: KeyedRequest,
 ): Promise<SendAttempt | { readonly made: CardCode } | null> => {
   const { idempotency, claimTimeout } = deps;
   const { org, command } = request;

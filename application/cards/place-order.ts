@@ -12,7 +12,7 @@ import { doNotMail, doNotMailId } from '../../domain/do-not-mail.js';
 import { unwrap, type Captured } from '../../domain/errors.js';
 import type { Command } from '../../domain/events.js';
 import { reasonToHold, type OptOut } from '../../domain/hold.js';
-import type { LocalDate, OrganizationId, Uuid } from '../../domain/ids.js';
+import type { LocalDate, Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';
 import {
   copyOf,
   created,
@@ -58,11 +58,16 @@ export interface CardDraft extends CardFields {
   readonly contact: Uuid | null;
 }
 
+/** A request with an Idempotency-Key. `came`: when the service got it, by the clock of the keys. */
+export interface KeyedRequest extends Pick<KeyClaim, 'key' | 'body'> {
+  readonly came: Milliseconds;
+}
+
 export interface SendRequest {
   readonly org: OrganizationId;
   readonly command: Command;
   readonly source: Order['source'];
-  readonly idempotency: Pick<KeyClaim, 'key' | 'body'> | null;
+  readonly idempotency: KeyedRequest | null;
   /** Called once the key is claimed. Throws refusals that precede the refusals of fields. */
   readonly draft: () => CardDraft | Promise<CardDraft>;
 }
@@ -96,11 +101,10 @@ export interface PlaceOrderDeps {
 export const hashedIdempotency = async (
   { hashed }: Pick<KeyRing, 'hashed'>,
   org: OrganizationId,
-  key: string,
-  body: string,
-): Promise<NonNullable<SendRequest['idempotency']>> => {
+  { key, body, came }: KeyedRequest,
+): Promise<KeyedRequest> => {
   try {
-    return { key: await hashed('key', org, key), body: await hashed('body', org, body) };
+    return { key: await hashed('key', org, key), body: await hashed('body', org, body), came };
   } catch (error) {
     if (!(error instanceof PersonalKeysUnavailable)) throw error;
     throw new IdempotencyUnavailable(error.message, { cause: error });

@@ -37,7 +37,7 @@ export interface SendCardDeps extends ClaimDeps, PlaceOrderDeps {
 /** How long a send may take until it spends anything. (docs/money.md, rule 10: a request has an end) */
 const spendTimeout: Milliseconds = 45_000;
 
-/** When a send is given up, by each of the clocks: by that of the keys only if it has one. */
+/** When a send is given up, by each of the clocks; by that of the keys never unless it has one. */
 interface End {
   readonly keys: Milliseconds;
   readonly monotonic: Milliseconds;
@@ -47,8 +47,8 @@ interface End {
  * Whether the send is over by either clock, because the monotonic one stands still while a machine is
  * suspended, and keys of servers age. Without a key nothing that the send knows can expire.
  */
-const isOver = ({ clock, idempotency }: SendCardDeps, { claim }: SendAttempt, end: End): boolean =>
-  clock.monotonic() > end.monotonic || (claim !== null && idempotency.clock.now() > end.keys);
+const isOver = ({ clock, idempotency }: SendCardDeps, end: End): boolean =>
+  clock.monotonic() > end.monotonic || idempotency.clock.now() > end.keys;
 
 /** The card's first event is all that a response needs, so it is the same in every replay. */
 export interface SentCard {
@@ -65,13 +65,15 @@ export interface SentCard {
  * (docs/contract.md#sending-a-card, docs/money.md#the-flows)
  */
 export const sendCard = async (deps: SendCardDeps, request: SendRequest): Promise<SentCard> => {
-  const { organizations, clock, idempotency } = deps;
-  const came = idempotency.clock.now();
-  const end: End = { keys: came + spendTimeout, monotonic: clock.monotonic() + spendTimeout };
+  const { organizations, clock } = deps;
+  const end: End = {
+    keys: (request.idempotency?.came ?? Infinity) + spendTimeout,
+    monotonic: clock.monotonic() + spendTimeout,
+  };
   // Beside the claim, which may take as long.
   const looking = organizations.current(request.org);
   looking.catch(() => undefined);
-  const begun = await beginAttempt(deps, request, came);
+  const begun = await beginAttempt(deps, request);
   if ('made' in begun) {
     await assertActive(deps, request, await looking);
     const { event, position } = await firstEventOf(deps, begun.made);
@@ -130,7 +132,7 @@ const tryToSend = async (
 
   const placed = await placeOrder(deps, request, draft, seen);
   await streams.ready();
-  if (isOver(deps, attempt, end)) throw new RequestOverdue();
+  if (isOver(deps, end)) throw new RequestOverdue();
   try {
     const written = await write(deps, request, attempt, placed, at);
     return written === null

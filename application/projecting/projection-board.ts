@@ -50,8 +50,10 @@ const headTtl: Milliseconds = 3 * headInterval;
 const headsCountAfter: Milliseconds = waitTimeout - headTtl;
 /** Processes notice within this time that a projector is at work again, or that another release has come. */
 export const noticedWithin: Milliseconds = 2_000;
-/** How long a report from another process's projector counts. */
+/** How long a look at the projector, the releases and other processes counts. */
 const viewTtl: Milliseconds = 1_500;
+/** So long before it gives up on a position, a process tells the others: they know by then. */
+const toldBefore: Milliseconds = 2 * viewTtl;
 
 interface Waiter {
   readonly position: bigint;
@@ -91,12 +93,14 @@ export class ProjectionBoard implements ProjectorReports {
   #checkpoint = 0n;
   /** The largest position that a reader gave up waiting for. */
   #missed = 0n;
+  /** The largest position that another process has given up, or is about to. */
+  #missedElsewhere = 0n;
   /** Whether it has ever worked: before that, no reader can have given up on it. */
   #hasWorked = false;
   /** When the projector last came up. */
   #upSince: Milliseconds = -Infinity;
   readonly #isShared: boolean;
-  /** When the projector and the releases were last looked at. */
+  /** When the projector, the releases and what others miss were last looked at. */
   #viewedAt: Milliseconds;
   /**
    * Since when processes of another release read and write, too; null if none does. None waits for the builds
@@ -155,12 +159,31 @@ export class ProjectionBoard implements ProjectorReports {
   }
 
   /**
-   * Whether the projections have not passed a head that was seen, or a write that was given up, or readers
-   * see an older build while one catches up.
+   * Whether the projections have not passed a head that was seen, or a write that was given up in any
+   * process; or that is not known; or readers see an older build while one catches up.
    */
   lacksEvents(): boolean {
     const head = this.#heads.at(-1)?.position ?? 0n;
-    return !this.isLive() || larger(larger(head, this.#due), this.#missed) > this.#checkpoint;
+    const due = [head, this.#due, this.#missed, this.#missedElsewhere].reduce(larger);
+    return !this.isLive() || due > this.#checkpoint || (this.#isShared && this.#mayHaveMissedTold());
+  }
+
+  /**
+   * Whether another process may have acknowledged a write after the last look at the head, and given up on it
+   * without telling: beside another release, or because the projector was down already.
+   */
+  #mayHaveMissedTold(): boolean {
+    const wasDown = this.#downSince !== null && this.#downSince <= this.#headAt;
+    const hasSeenHead = this.#headAt > -Infinity;
+    return this.#severalSince !== null || this.#isViewOld(this.clock.monotonic()) || wasDown || !hasSeenHead;
+  }
+
+  /** The largest position that this process has given up or may soon give up, for other processes. */
+  missing(): bigint {
+    const now = this.clock.monotonic();
+    return this.#waiters
+      .filter((waiter) => this.#deadlineOf(waiter) - toldBefore <= now)
+      .reduce((last, { position }) => larger(last, position), this.#missed);
   }
 
   /** The same as far as the processes of this release are concerned. */
@@ -200,9 +223,13 @@ export class ProjectionBoard implements ProjectorReports {
     this.#ageHeads();
   }
 
-  /** The projector and the releases were looked at, or MongoDB was asked in vain, from `at` on. */
-  viewed(at: Milliseconds, areSeveral: boolean): void {
+  /**
+   * The projector, the releases and what other processes miss were looked at, or MongoDB was asked in vain,
+   * from `at` on.
+   */
+  viewed(at: Milliseconds, areSeveral: boolean, missed: bigint): void {
     this.#viewedAt = at;
+    this.#missedElsewhere = larger(this.#missedElsewhere, missed);
     if (areSeveral === (this.#severalSince !== null)) return;
     const now = this.clock.monotonic();
     this.#severalSince = areSeveral ? now : null;

@@ -23,7 +23,7 @@ export interface ReadYourWrites {
   beforeRead(): Promise<void>;
   /** Whether a row may lack an acknowledged write all the same: the stream knows. */
   rowsMayBeLate(): boolean;
-  /** Whether the log is known to hold more than the rows do. */
+  /** Whether the log holds more than the rows do, of what was acknowledged by any process, or may. */
   rowsLackEvents(): boolean;
   /** For how long that has been so; null if it is not. */
   lateFor(): Milliseconds | null;
@@ -84,7 +84,7 @@ export interface ReadDeps {
 
 /**
  * Reads a row; reads its stream if there is no row or the row may be late. While the event store is away, the
- * row has to do, unless the log is known to hold more: no answer is older than one before. (decision 34:
+ * row has to do, unless the log may hold more: no answer is older than one before. (decision 34:
  * reads show acknowledged writes; docs/architecture.md#read-path)
  */
 export const upToDate = async <T>(
@@ -95,14 +95,15 @@ export const upToDate = async <T>(
   // Asked before the query, because the projections may have caught up by the time it returns an older row;
   // and after it, because that they are late may turn out while the query waits for them.
   const mayHaveBeenLate = readYourWrites.rowsMayBeLate();
+  const lacked = mayHaveBeenLate && readYourWrites.rowsLackEvents();
   const row = await read();
   if (row !== null && !mayHaveBeenLate && !readYourWrites.rowsMayBeLate()) return row;
   try {
     return await fold();
   } catch (error) {
-    if (row !== null && error instanceof EventStoreUnavailable && !readYourWrites.rowsLackEvents())
-      return row;
-    throw error;
+    if (row === null || !(error instanceof EventStoreUnavailable)) throw error;
+    if (lacked || readYourWrites.rowsLackEvents()) throw error;
+    return row;
   }
 };
 

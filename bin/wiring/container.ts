@@ -248,6 +248,7 @@ const buildGraph = (context: ProcessContext) => {
     onRequest: (request: Omit<RequestRecord, 'wrote'>) =>
       requests.record({ wrote: writings.take(request.id), ...request }),
     clock,
+    keysClock: idempotency.clock,
     entropy,
     log,
     registry,

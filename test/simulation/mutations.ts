@@ -359,8 +359,15 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   'older-rows': {
     rule: 'Read-your-writes: while no stream can be read, no row is shown that is known to lack events',
     file: 'application/projecting/read-your-writes.js',
-    text: 'error instanceof EventStoreUnavailable && !readYourWrites.rowsLackEvents()',
-    instead: 'error instanceof EventStoreUnavailable',
+    text: 'if (lacked || readYourWrites.rowsLackEvents())',
+    instead: 'if (false)',
+    tests: ['application/projecting'],
+  },
+  'untold-misses': {
+    rule: 'Read-your-writes: before a process gives up on a write, it tells the others',
+    file: 'application/projecting/projection-board.js',
+    text: 'this.#deadlineOf(waiter) - toldBefore <= now',
+    instead: 'false',
     tests: ['application/projecting'],
   },
   'trusted-keys': {
@@ -462,9 +469,16 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   'endless-send': {
     rule: 'Money, rule 10: a request has an end, and then spends nothing',
     file: 'application/cards/send-card.js',
-    text: 'if (isOver(deps, attempt, end))',
+    text: 'if (isOver(deps, end))',
     instead: 'if (false)',
     tests: ['application/cards'],
+  },
+  'arrives-late': {
+    rule: 'Money, rule 10: a request came when its first line did, not when its handler began',
+    file: 'adapters/http/server/server.js',
+    text: 'came: keysClock.now(),',
+    instead: 'get came() { return keysClock.now(); },',
+    tests: ['adapters/http/server'],
   },
   'looked-late': {
     rule: 'Money, rule 10: a key is as old as when its request came, not when it is looked for',

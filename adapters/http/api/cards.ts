@@ -348,7 +348,13 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
         command: newCommand(deps, byKey(request), org),
         source: { kind: 'api', id: keyId },
         idempotency:
-          key === null ? null : await hashedIdempotency(deps.personalKeys, org, key, canonical(request.sent)),
+          key === null
+            ? null
+            : await hashedIdempotency(deps.personalKeys, org, {
+                key,
+                body: canonical(request.sent),
+                came: request.came,
+              }),
         draft: () => ({ email: { value: null }, contact: null, ...fields }),
       });
       return {

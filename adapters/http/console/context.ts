@@ -31,6 +31,7 @@ export const contextOf = (
     query: valueOf,
     self: pageUrl(prefix, path, request.params, Object.fromEntries(given)),
     requestId: request.id,
+    came: request.came,
     isRehearsal: false,
     traceparent: request.traceparent,
     origin,

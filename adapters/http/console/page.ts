@@ -25,6 +25,8 @@ export interface Context<Who extends Visitor = Visitor> extends Visit {
   /** The address of this page, with the parameters of the query that it knows. */
   readonly self: Url;
   readonly requestId: string;
+  /** When the request came, by the clock by which Idempotency-Keys age. */
+  readonly came: number;
   /** Whether this is a copy of the service, for rehearsal. */
   readonly isRehearsal: boolean;
   /** The place of the request in a trace. */

@@ -67,14 +67,18 @@ export const cardFrom = async (context: OrgContext, draft: Draft): Promise<CardD
 
 /** A send by the visitor who filled in the form: however often the form is sent, it makes one card. */
 export const requestFrom = async (
-  { deps, by, org, command }: OrgContext,
+  { deps, by, org, command, came }: OrgContext,
   draft: Draft,
   form: string,
 ): Promise<Omit<SendRequest, 'draft'>> => ({
   org,
   command: command(),
   source: { kind: 'console', id: by.actor.id ?? '' },
-  idempotency: await hashedIdempotency(deps.personalKeys, org, `console:${form}`, JSON.stringify(draft)),
+  idempotency: await hashedIdempotency(deps.personalKeys, org, {
+    key: `console:${form}`,
+    body: JSON.stringify(draft),
+    came,
+  }),
 });
 
 const maxOffered = 100;

@@ -42,6 +42,8 @@ export interface Exchange {
   readonly address: string;
   /** By the monotonic clock. */
   readonly started: number;
+  /** By the clock by which Idempotency-Keys age. */
+  readonly came: number;
   /** For how long rows were late then; null if they were not. */
   readonly lateAtStart: number | null;
   /** The query string; mostly empty. */

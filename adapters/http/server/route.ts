@@ -38,6 +38,11 @@ export class HttpRequest<C = Caller, Params = object, Query = object> {
     return this.exchange.search;
   }
 
+  /** When it came, by the clock by which Idempotency-Keys age. */
+  get came(): number {
+    return this.exchange.came;
+  }
+
   /** The address of the other end of the connection. */
   get address(): string {
     return this.exchange.address;

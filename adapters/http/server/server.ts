@@ -47,6 +47,8 @@ const defaultTimeouts = {
 export interface HttpOptions extends GateOptions, Omit<PipelineOptions, 'gate'> {
   readonly routes: readonly Route[];
   readonly entropy: Entropy;
+  /** By which Idempotency-Keys age. */
+  readonly keysClock: Pick<Clock, 'now'>;
   readonly registry: Registry;
   readonly version: string;
   /** Which of the routes it answers and documents: by default all of them. */
@@ -159,7 +161,17 @@ export const resourcesOf = (routes: readonly Route[]): readonly Resource[] => {
 };
 
 export const httpServer = (options: HttpOptions) => {
-  const { clock, log, registry, readiness, lateFor, tracing, baseUrl, publicUrl = baseUrl } = options;
+  const {
+    clock,
+    keysClock,
+    log,
+    registry,
+    readiness,
+    lateFor,
+    tracing,
+    baseUrl,
+    publicUrl = baseUrl,
+  } = options;
   const timeouts = { ...defaultTimeouts, ...options.timeouts };
   const guard = gate(options);
   const flow = pipeline({ ...options, gate: guard });
@@ -185,6 +197,7 @@ export const httpServer = (options: HttpOptions) => {
       traceparent,
       address: request.socket.remoteAddress ?? 'unknown',
       started: clock.monotonic(),
+      came: keysClock.now(),
       lateAtStart: lateFor(),
       search,
       undecodable,

@@ -99,8 +99,8 @@ export const watchProjector = async (
   });
   const lookForReleases = every(pollWhileIdle, clock, async () => {
     const began = clock.monotonic();
-    await releases.look();
-    board.viewed(began, releases.areSeveral());
+    await releases.look(board.missing());
+    board.viewed(began, releases.areSeveral(), releases.missed);
   });
   while (!signal.aborted) {
     const began = clock.monotonic();
@@ -112,7 +112,7 @@ export const watchProjector = async (
     } catch (error) {
       if (!isFedHere()) {
         board.status({ down: `MongoDB: ${messageOf(error)}`, projections: [] });
-        board.viewed(began, releases.areSeveral());
+        board.viewed(began, releases.areSeveral(), releases.missed);
       }
     }
     if (isFedHere()) await clock.sleep(pollWhileIdle, signal);

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { larger } from '../../../application/ports/event-store.js';
 import type { Clock } from '../../../application/ports/system.js';
 import { noticedWithin } from '../../../application/projecting/projection-board.js';
 import type { Milliseconds } from '../../../domain/ids.js';
@@ -27,6 +28,8 @@ interface ReleaseRow {
   readonly signAt: Date;
   /** The process that gave the last one. */
   readonly by?: string;
+  /** The largest position of a write that a process has acknowledged, or soon will, before rows show it. */
+  readonly missed: bigint;
 }
 
 /** Its processes show life twice a second. */
@@ -58,16 +61,23 @@ export class Releases {
   #others: ReadonlyMap<string, { readonly sign: number; readonly changedAt: Milliseconds }> = new Map();
   /** When the processes of other releases know of this one; null before its first sign of life. */
   #knownFrom: Milliseconds | null = null;
+  /** The largest position that any process has given up waiting for, or soon will. */
+  missed = 0n;
 
   constructor(private readonly options: ReleasesOptions) {}
 
-  /** Shows that a process of this release runs, and then looks for others. Throws a MongoError. */
-  async look(): Promise<void> {
+  /**
+   * Shows that a process of this release runs, and what it has given up waiting for; then looks for others.
+   * Throws a MongoError.
+   */
+  async look(missing = 0n): Promise<void> {
     const { database, clock, release, by } = this.options;
     const rows = await database.indexed<ReleaseRow>('releases');
-    const sign = { $set: { signAt: new Date(clock.now()), by } };
+    const sign = { $set: { signAt: new Date(clock.now()), by }, $max: { missed: missing } };
     await rows.updateOne({ _id: { $eq: release } }, sign, { upsert: true });
-    const others = await rows.find({ _id: { $ne: release } }).toArray();
+    const all = await rows.find({}).toArray();
+    const others = all.filter(({ _id }) => _id !== release);
+    this.missed = all.map(({ missed }) => missed).reduce(larger);
     const now = clock.monotonic();
     this.#others = new Map(
       others.map(({ _id, signAt }) => {

@@ -155,7 +155,7 @@ describe('the board of a projector', () => {
       /** Looks at the head for as long as it is to be, as a process does. */
       const look = async (head: bigint, ms: number, areSeveral = false): Promise<void> => {
         for (let passed = 0; passed < ms; passed += headInterval) {
-          board.viewed(clock.monotonic(), areSeveral);
+          board.viewed(clock.monotonic(), areSeveral, 0n);
           board.sawHead(head, clock.monotonic());
           await clock.advance(headInterval);
         }
@@ -192,7 +192,7 @@ describe('the board of a projector', () => {
       const { board, clock, look } = shared(5n);
       await look(5n, headInterval);
       await clock.advance(3 * headInterval);
-      board.viewed(clock.monotonic(), false);
+      board.viewed(clock.monotonic(), false, 0n);
       board.sawHead(9n, clock.monotonic());
       expect(board.isLate()).to.equal(true);
       board.moved(9n);
@@ -218,6 +218,49 @@ describe('the board of a projector', () => {
       expect(board.lacksEvents()).to.equal(true);
       board.status({ down: null, projections: [standing('a', 5n)] });
       expect(board.lacksEvents()).to.equal(false);
+    });
+
+    it('tells 3 s before what it is about to give up, and then what it has, until it gives up more', async () => {
+      const { board, clock } = shared(5n);
+      board.viewed(0, false, 0n);
+      void board.waitUntilProjected(7n);
+      await clock.advance(1_000);
+      void board.waitUntilProjected(9n);
+      await clock.advance(999);
+      expect(board.missing()).to.equal(0n);
+      await clock.advance(1);
+      expect(board.missing()).to.equal(7n);
+      await clock.advance(1_000);
+      expect(board.missing()).to.equal(9n);
+      await clock.advance(60_000);
+      expect(board.missing()).to.equal(9n);
+    });
+
+    it('knows that rows lack events that another process has given up, until the projections have passed them', async () => {
+      const { board, clock, look } = shared(5n);
+      await look(5n, headInterval);
+      board.viewed(clock.monotonic(), false, 7n);
+      expect(board.lacksEvents()).to.equal(true);
+      board.moved(7n);
+      expect(board.lacksEvents()).to.equal(false);
+    });
+
+    it('takes rows to lack events where another process may have given some up untold', async () => {
+      const { board, clock, look } = shared(5n);
+      const view = (areSeveral = false) => board.viewed(clock.monotonic(), areSeveral, 0n);
+      view();
+      expect(board.lacksEvents(), 'before a look at the head').to.equal(true);
+      await look(5n, headInterval);
+      expect(board.lacksEvents()).to.equal(false);
+      await clock.advance(noticedWithin);
+      expect(board.lacksEvents(), 'without a look at other processes').to.equal(true);
+      view(true);
+      expect(board.lacksEvents(), 'beside another release').to.equal(true);
+      view();
+      board.status({ down: 'the log is away', projections: [standing('a', 5n)] });
+      expect(board.lacksEvents(), 'where the projector went down after that look').to.equal(false);
+      await look(5n, headInterval);
+      expect(board.lacksEvents(), 'where it was down before').to.equal(true);
     });
 
     it('reports late rows when a projector is back, until they show what the log had when all processes knew that', async () => {
@@ -299,7 +342,7 @@ describe('the board of a projector', () => {
       await clock.advance(noticedWithin);
       board.sawHead(5n, clock.monotonic());
       expect(board.isLate()).to.equal(true);
-      board.viewed(clock.monotonic(), false);
+      board.viewed(clock.monotonic(), false, 0n);
       expect(board.isLate()).to.equal(false);
     });
 

@@ -76,4 +76,15 @@ describe('reading a row that may be late', () => {
     const refused = await upToDate(late, row, failing(away)).catch((error: unknown) => error);
     expect(refused).to.equal(away);
   });
+
+  it('refuses a row that was read while the log held more, although the projections have passed that since', async () => {
+    let lacksEvents = true;
+    const caughtUp = { ...readYourWrites(() => true), rowsLackEvents: () => lacksEvents };
+    const row = () => {
+      lacksEvents = false;
+      return Promise.resolve('row');
+    };
+    const refused = await upToDate(caughtUp, row, failing(away)).catch((error: unknown) => error);
+    expect(refused).to.equal(away);
+  });
 });

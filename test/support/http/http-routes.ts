@@ -47,7 +47,7 @@ export const cardBody = z.object({
 });
 
 const echo = z.object({ echo: z.looseObject({}) });
-const operation = (id: string, errors: readonly ErrorCode[] = []) => ({
+export const operation = (id: string, errors: readonly ErrorCode[] = []) => ({
   id,
   summary: `About ${id}`,
   tags: ['cards'],

@@ -49,7 +49,7 @@ const holders: Readonly<Record<string, KeyHolder>> = {
   [keys.slow]: holderOf({ keyId: Uuid.parse('6c0f6a3e-0000-4000-8000-0000000000cc'), requestsPerMinute: 2 }),
 };
 
-const authenticate = (secret: string): Promise<KeyHolder> => {
+export const authenticate = (secret: string): Promise<KeyHolder> => {
   if (secret === keys.revoked) return Promise.reject(new DomainError('revoked_key', 'This key was revoked.'));
   if (secret === keys.broken) return Promise.reject(new Error('the event store is away'));
   const holder = holders[secret];
@@ -132,6 +132,7 @@ export const startHttp = async (
     rateLimiter: mapLimiter(),
     requestsPerMinute: 120,
     clock,
+    keysClock: clock,
     entropy: new SeededEntropy(11),
     log: pino(
       { base: null, timestamp: false },

@@ -287,7 +287,7 @@ export const sendAs = (
     org,
     command,
     source: { kind: 'api', id: 'a-key' },
-    idempotency: key === null ? null : { key, body: payload },
+    idempotency: key === null ? null : { key, body: payload, came: process.idempotency.clock.now() },
     draft: () => draft({ message: { value: message }, designId: { value: design ?? null } }),
   };
   return answered(`req_${command.id}`, { kind: 'send', key, payload }, process.life, async () => {

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { wholeList } from '../../../../adapters/http/api/responses.js';
+import { route } from '../../../../adapters/http/server/route.js';
 import {
+  authenticate,
   call,
   codeOf,
   keyOf,
@@ -13,7 +15,7 @@ import {
   type TestService,
 } from '../../../support/http/http.js';
 import { eventually } from '../../../support/time/eventually.js';
-import { newTraces, testRoutes } from '../../../support/http/http-routes.js';
+import { newTraces, operation, testRoutes } from '../../../support/http/http-routes.js';
 
 const recipient = { name: 'Ada', line1: '12 Way', state: 'IL', zip: '62701' };
 const card = { recipient, message: 'Thank you.' };
@@ -31,6 +33,31 @@ describe('the request pipeline', () => {
     expect([reply.status, codeOf(reply)]).to.deep.equal([status, code]);
     return reply;
   };
+
+  it('tells a handler when the request came, by the clock of the keys, however long its key is looked up', async () => {
+    let now = 1_000;
+    const slow = await startHttp(
+      [
+        route('GET /api/v1/account', {
+          access: { kind: 'key', scope: 'cards:read' },
+          ...operation('getAccount'),
+          handle: ({ came }) => Promise.resolve({ status: 200, body: { echo: { came } } }),
+        }),
+      ],
+      {
+        keysClock: { now: () => now },
+        authenticator: {
+          authenticate: (secret) => {
+            now += 86_400_000;
+            return authenticate(secret);
+          },
+        },
+      },
+    );
+    const reply = await call(slow, { path: '/api/v1/account', key: keys.readOnly });
+    await slow.close();
+    expect(reply.body).to.deep.include({ echo: { came: 1_000 } });
+  });
 
   describe('the order of checks (decision 1)', () => {
     const wrongEverything = { method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{' };

@@ -107,6 +107,24 @@ describeWithEngines(['MONGODB_URL'], 'two releases over one MongoDB', (url) => {
   );
 
   it(
+    'tell each other what their processes have given up waiting for, of which none forgets the largest',
+    using(async ({ database, clock, pass }) => {
+      const [a, b, other] = ['this', 'this', 'another'].map(
+        (release) => new Releases({ database, clock, release, by: 'a' }),
+      );
+      const look = async (releases: Releases | undefined, missing: bigint) => {
+        await Promise.all([releases?.look(missing), pass(0)]);
+        return releases?.missed;
+      };
+      expect(await look(a, 0n)).to.equal(0n);
+      expect(await look(a, 7n)).to.equal(7n);
+      expect(await look(b, 5n)).to.equal(7n);
+      expect(await look(other, 9n)).to.equal(9n);
+      expect(await look(a, 0n)).to.equal(9n);
+    }),
+  );
+
+  it(
     'need nobody to wait for where there is one alone, also with several processes',
     using(async ({ pass, start }) => {
       const [a, b] = [start(notes), start(notes)];

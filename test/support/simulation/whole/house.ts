@@ -73,6 +73,8 @@ export class House {
   readonly tiles = new MemoryLogTiles();
   readonly leases = new Map<string, Lease>();
   readonly projection = new Feeding(this.clock);
+  /** The largest position that a process has told the others to miss. */
+  missed = 0n;
   readonly receivers: Receivers;
   readonly drawnCodes: Buffer[] = [];
   /** What was published to other services, and when a process had it in hand. */

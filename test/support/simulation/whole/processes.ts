@@ -13,6 +13,7 @@ import type { DeliveryQueue } from '../../../../application/ports/delivery-queue
 import { IdempotencyUnavailable } from '../../../../application/ports/idempotency-store.js';
 import { PersonalKeysUnavailable } from '../../../../application/ports/personal-keys.js';
 import { PublicStreamUnavailable } from '../../../../application/ports/public-stream.js';
+import { larger } from '../../../../application/ports/event-store.js';
 import { ReadModelsUnavailable } from '../../../../application/ports/read-models.js';
 import type { Clock, Entropy } from '../../../../application/ports/system.js';
 import { ProjectionBoard, watchHead } from '../../../../application/projecting/projection-board.js';
@@ -245,9 +246,10 @@ const engineOf = (
   house.projection.tell(board, house.embedded ? 0 : 5 + dice.below(50));
   if (!house.embedded) {
     void watchHead(board, store, clock, life.signal);
-    void untilAborted({ clock, signal: life.signal, pause: 500, onError: () => undefined }, async () =>
-      board.viewed(clock.monotonic(), false),
-    );
+    void untilAborted({ clock, signal: life.signal, pause: 500, onError: () => undefined }, async () => {
+      house.missed = larger(house.missed, board.missing());
+      board.viewed(clock.monotonic(), false, house.missed);
+    });
   }
   return {
     store,
