@@ -1,4 +1,4 @@
-import type { Clock } from '../../application/ports/system.js';
+import { maxDrift, type Clock } from '../../application/ports/system.js';
 import type { Instant, Milliseconds } from '../../domain/ids.js';
 
 /** The longest time that a timer can take. A longer sleep is made of several timers. */
@@ -24,7 +24,9 @@ export class SystemClock implements Clock {
   /** By how much `now` is ahead of the monotonic clock, if it was agreed on. */
   #agreed: Milliseconds | null = null;
 
-  readonly #began: Milliseconds = Date.now() - performance.now();
+  readonly #began: Milliseconds = this.drift();
+  /** Of the moment at which it was agreed on. */
+  #drift: Milliseconds = this.#began;
 
   now(): Milliseconds {
     return this.#agreed === null ? Date.now() : this.steady();
@@ -35,7 +37,16 @@ export class SystemClock implements Clock {
   }
 
   agree(by: Milliseconds): void {
-    this.#agreed = (this.#agreed ?? Date.now() - performance.now()) + by;
+    this.#drift = this.drift();
+    this.#agreed = (this.#agreed ?? this.#drift) + by;
+  }
+
+  isAgreed(): boolean {
+    return this.#agreed === null || Math.abs(this.drift() - this.#drift) < maxDrift;
+  }
+
+  drift(): Milliseconds {
+    return Date.now() - performance.now();
   }
 
   /** Formatted once per millisecond: a busy service asks several times in each. */

@@ -1,10 +1,14 @@
 import { z } from 'zod';
+import { DomainError } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { FoundSignInRecord } from '../ports/records.js';
 import { hashOf, type SessionsDeps } from './sessions.js';
 
+const hour: Milliseconds = 60 * 60 * 1000;
 /** How long a form that was sent is remembered. */
-const formTtl: Milliseconds = 24 * 60 * 60 * 1000;
+const formTtl: Milliseconds = 24 * hour;
+/** A form that came longer ago may have been done and forgotten since. An upload takes less. */
+const maxWait: Milliseconds = hour;
 
 const Kept = z.object({
   /** Distinguishes the tries of one form. */
@@ -43,13 +47,22 @@ export const isSpent = async (
   return found !== null && Kept.parse(found.data).to !== null;
 };
 
-/** Claims a form for one try, so that a double click has one effect. Throws SignInUnavailable. */
+/**
+ * Claims a form for one try, so that a double click has one effect. `waited`: since it came. Throws
+ * `invalid_transition` if that is long, and SignInUnavailable.
+ */
 export const claimForm = async (
   { signInRecords, clock, entropy, claimTimeout }: FormDeps,
   form: string,
   owner: string,
   sent: string,
+  waited: Milliseconds,
 ): Promise<FormClaim> => {
+  if (waited > maxWait)
+    throw new DomainError(
+      'invalid_transition',
+      'This form waited here for over an hour, and nothing was done. Load its page again, and send that.',
+    );
   const now = clock.now();
   const id = recordOf(owner, form);
   const content = hashOf(`${form} ${sent}`);

@@ -4,6 +4,7 @@ import { Uuid, type Milliseconds, type OrganizationId } from '../../domain/ids.j
 import { mayReset } from '../../domain/manage-members.js';
 import { memberOf, members } from '../../domain/members.js';
 import { newCommand, execute, type Initiator } from '../writing/execute.js';
+import { epochOf } from './credentials.js';
 import { accountOf, type PeopleDeps } from './people.js';
 import { managerOf, membershipsOf } from './roles.js';
 import { findLink, issueLink, takeLink, type SignInLink } from './sign-in-links.js';
@@ -42,16 +43,17 @@ const isGood = async (deps: PeopleDeps, { purpose, maker, owner }: SignInLink): 
   maker !== null &&
   mayReset(await managerOf(deps, maker, maker.org), maker.org, await membershipsOf(deps, Uuid.parse(owner)));
 
-/** The account whose password a link is for, and whose it is; null if the link is over. */
+/** Finds whose password a link is for; null if it is over. `since`: the epoch of the password it replaces. */
 export const findReset = async (
   deps: PeopleDeps,
   token: string,
-): Promise<{ readonly id: Uuid; readonly person: Person } | null> => {
+): Promise<{ readonly id: Uuid; readonly person: Person; readonly since: string | null } | null> => {
   const link = await findLink(deps, token);
   if (link === null || !(await isGood(deps, link))) return null;
   const id = Uuid.parse(link.owner);
+  const since = await epochOf(deps, id);
   const person = (await accountOf(deps, id))?.person ?? null;
-  return person && { id, person };
+  return person && { id, person, since };
 };
 
 /** The account whose password may be set now; null if the link is over. Of several callers, one gets it. */

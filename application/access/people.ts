@@ -237,7 +237,7 @@ export interface NewPassword {
   readonly id: Uuid;
   readonly mailbox: Uuid;
   readonly hash: string;
-  /** The epoch of the password that it replaces; null: whichever is there. */
+  /** The epoch of the password that it replaces; null if there was none. */
   readonly since: string | null;
 }
 
@@ -254,8 +254,9 @@ export const setPassword = async (
   // First: where this breaks off, a backup must not bring the old password back.
   await execute(deps, account, id, newCommand(deps, byAccount(id, request), null), changePassword);
   const epoch =
-    (await renewCredential(deps, id, { hash, since })) ??
-    (since === null ? await addCredential(deps, id, mailbox, hash) : null);
+    since === null
+      ? await addCredential(deps, id, mailbox, hash)
+      : await renewCredential(deps, id, { hash, since });
   if (epoch === null) throw changedMeanwhile();
   await deps.sessions.endAll(id, session, epoch);
   await deps.signInRecords.removeAllOf('link', id, null);

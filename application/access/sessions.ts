@@ -88,14 +88,14 @@ export class Sessions {
     if (known !== undefined && clock.monotonic() - known.at < cacheTtl && !isDue(known.session))
       return known.session;
     this.#known.delete(id);
-    const before = this.#ends;
+    const [before, at] = [this.#ends, clock.monotonic()];
     const found = await signInRecords.find('session', id);
     if (found === null) return null;
     // A sign-in with the password that was right until just now may open one after all were ended.
     if (found.owner !== root && (await epochOf(this.deps, found.owner)) !== sessionOf(found).epoch)
       return null;
     const session = isDue(sessionOf(found)) ? await this.#touched(found) : sessionOf(found);
-    if (before === this.#ends) this.#known.set(id, { session, at: clock.monotonic() });
+    if (before === this.#ends) this.#known.set(id, { session, at });
     return session;
   }
 

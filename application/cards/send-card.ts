@@ -48,7 +48,9 @@ interface End {
  * suspended, and keys of servers age. Without a key nothing that the send knows can expire.
  */
 const isOver = ({ clock, idempotency }: SendCardDeps, end: End): boolean =>
-  clock.monotonic() > end.monotonic || idempotency.clock.now() > end.keys;
+  clock.monotonic() > end.monotonic ||
+  idempotency.clock.now() > end.keys ||
+  (end.keys < Infinity && idempotency.clock.isAgreed?.() === false);
 
 /** The card's first event is all that a response needs, so it is the same in every replay. */
 export interface SentCard {

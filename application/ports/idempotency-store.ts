@@ -40,7 +40,7 @@ export class IdempotencyUnavailable extends NamedError {}
  */
 export interface IdempotencyStore {
   /** By this clock keys age, and `claimedAt` is told. No jump of this machine's clock changes it. */
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Pick<Clock, 'now' | 'isAgreed'>;
   claim(wanted: KeyClaim): Promise<ClaimOutcome>;
   /**
    * Replaces a running claim by that of the next owner, with a new code or the same one. The claim timeout

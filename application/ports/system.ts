@@ -1,5 +1,8 @@
 import type { Instant, Milliseconds } from '../../domain/ids.js';
 
+/** By how much a clock that is not set may drift between two looks. */
+export const maxDrift: Milliseconds = 1_000;
+
 export interface Clock {
   /** Milliseconds since 1970 by the machine's clock, which may be set back or forward. */
   now(): Milliseconds;
@@ -19,6 +22,13 @@ export interface Clock {
    * does: for processes that go by the time of a server together.
    */
   agree?(by: Milliseconds): void;
+  /**
+   * Whether `now` may be trusted since `agree`. False once the machine was suspended, which `monotonic` does
+   * not count, or its clock was set: which of both it was, only that server can tell.
+   */
+  isAgreed?(): boolean;
+  /** How far the machine's clock is ahead of `monotonic`: it changes where `isAgreed` ends. */
+  drift?(): Milliseconds;
   /** Resolves after the time, or as soon as the signal aborts. Never rejects. */
   sleep(time: Milliseconds, signal?: AbortSignal): Promise<void>;
 }

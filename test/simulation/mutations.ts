@@ -480,6 +480,20 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     instead: 'get came() { return keysClock.now(); },',
     tests: ['adapters/http/server'],
   },
+  'suspended-sends': {
+    rule: 'Money, rule 10: after its machine was suspended, a request with a key spends nothing',
+    file: 'application/cards/send-card.js',
+    text: 'idempotency.clock.isAgreed?.() === false',
+    instead: 'false',
+    tests: ['application/cards'],
+  },
+  'sessions-since-read': {
+    rule: 'A session is trusted for 4 s since its read began, not since it ended',
+    file: 'application/access/sessions.js',
+    text: 'this.#known.set(id, { session, at })',
+    instead: 'this.#known.set(id, { session, at: clock.monotonic() })',
+    tests: ['application/access'],
+  },
   'looked-late': {
     rule: 'Money, rule 10: a key is as old as when its request came, not when it is looked for',
     file: 'application/cards/claims.js',

@@ -96,7 +96,8 @@ export const runOnce = async (
   { run, again }: Page['actions'][string],
 ): Promise<Outcome> => {
   const sent = sentBy(fields);
-  const claim = await claimForm(context.deps, formIn(sent), owner, JSON.stringify([...fields]));
+  const waited = context.deps.idempotency.clock.now() - context.came;
+  const claim = await claimForm(context.deps, formIn(sent), owner, JSON.stringify([...fields]), waited);
   if (claim.kind === 'done') return go(claim.to as Url);
   if (claim.kind === 'other')
     throw new DomainError(

@@ -6,6 +6,8 @@ import { aheadOf, type MongoDatabase } from './database.js';
 /** How far the clocks of a process and of the database may differ before it is reported. */
 export const toleratedSkew: Milliseconds = 30_000;
 const checkInterval: Milliseconds = 10_000;
+/** How often to look whether the machine was suspended, or its clock set. */
+const lookInterval: Milliseconds = 1_000;
 const repeatInterval: Milliseconds = 3_600_000;
 
 export interface ClockWatchOptions {
@@ -28,13 +30,16 @@ export const watchClock = (
   signal: AbortSignal,
 ): Promise<void> => {
   let reportedAt: Milliseconds | null = null;
-  return untilAborted({ clock, signal, pause: checkInterval, onError }, async () => {
+  let nextAt: Milliseconds = -Infinity;
+  return untilAborted({ clock, signal, pause: lookInterval, onError }, async () => {
     const began = clock.monotonic();
+    if (began < nextAt && clock.isAgreed?.() !== false) return;
     const there = await database.serverTime();
     // The clock may have been set meanwhile.
     const ahead = aheadOf(there, clock.now() - (clock.monotonic() - began), clock.now());
     clock.agree?.(-ahead);
     const now = clock.monotonic();
+    nextAt = now + checkInterval;
     if (Math.abs(ahead) <= toleratedSkew) {
       if (reportedAt !== null) onSkew(0);
       reportedAt = null;

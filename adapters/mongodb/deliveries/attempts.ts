@@ -13,7 +13,7 @@ import {
   type DeliveryId,
 } from '../../../application/ports/delivery-log.js';
 import type { DeliveryEndpoint } from '../../../application/ports/endpoint-gates.js';
-import type { Clock, Entropy } from '../../../application/ports/system.js';
+import { maxDrift, type Clock, type Entropy } from '../../../application/ports/system.js';
 import { deliveryEndpointOf, trippedOf } from '../../../application/webhooks/stored-endpoints.js';
 import { erasedPayload } from '../../../domain/delivery-payload.js';
 import { Uuid, type Milliseconds } from '../../../domain/ids.js';
@@ -73,6 +73,7 @@ interface Candidates {
 interface Startable {
   readonly claim: string;
   readonly until: Milliseconds;
+  readonly drift: Milliseconds;
 }
 
 export interface MongoAttemptsOptions {
@@ -154,7 +155,12 @@ export class MongoAttempts implements DeliveryClaims {
       Promise.all([...limits].map(([endpoint, limit]) => this.#candidates(endpoint, limit, now, began))),
     ]);
     const candidates = found.filter(({ endpoint }) => open.has(endpoint));
-    const { rows, open: stillOpen, startableUntil } = await this.#claimFree(candidates, open, now, began);
+    const {
+      rows,
+      open: stillOpen,
+      startableUntil,
+      drift,
+    } = await this.#claimFree(candidates, open, now, began);
     for (const { endpoint, due, next } of found) {
       const row = stillOpen.get(endpoint);
       if (row === undefined) {
@@ -167,7 +173,7 @@ export class MongoAttempts implements DeliveryClaims {
       const startable = this.#startable.get(endpoint) ?? new Map<DeliveryId, Startable>();
       this.#startable.set(endpoint, startable);
       for (const { id, delivery } of claimed) {
-        startable.set(delivery, { claim: id, until: startableUntil });
+        startable.set(delivery, { claim: id, until: startableUntil, drift });
         this.#held.add(delivery);
       }
       claims.set(endpoint, { claimed, next });
@@ -198,7 +204,13 @@ export class MongoAttempts implements DeliveryClaims {
 
   mayStart({ id, delivery, endpoint }: DeliveryClaim): boolean {
     const startable = this.#startable.get(endpoint.endpoint)?.get(delivery);
-    return startable?.claim === id && this.#clock.monotonic() < startable.until;
+    if (startable?.claim !== id || this.#clock.monotonic() >= startable.until) return false;
+    // While a machine is suspended, its monotonic clock stands still.
+    return Math.abs(this.#driftNow() - startable.drift) < maxDrift;
+  }
+
+  #driftNow(): Milliseconds {
+    return this.#clock.drift?.() ?? 0;
   }
 
   /** No claim of this process on the endpoint may start any more. */
@@ -287,7 +299,7 @@ export class MongoAttempts implements DeliveryClaims {
     began: Milliseconds,
   ) {
     const due = candidates.flatMap((of) => of.due);
-    if (due.length === 0) return { rows: new Map<string, DeliveryRow>(), open, startableUntil: 0 };
+    if (due.length === 0) return { rows: new Map<string, DeliveryRow>(), open, startableUntil: 0, drift: 0 };
     const ids = due.map(({ _id }) => _id);
     const claim = this.options.entropy.uuid();
     try {
@@ -296,6 +308,7 @@ export class MongoAttempts implements DeliveryClaims {
       const mark = { claim, claimedUntil: began + this.#claimLasts };
       await deliveries.updateMany({ _id: { $in: ids }, ...free }, { $set: mark });
       const startableUntil = this.#clock.monotonic() + startsWithin;
+      const drift = this.#driftNow();
       const [rows, erased, stillOpen] = await Promise.all([
         findAll(deliveries, { _id: { $in: ids }, claim: { $eq: claim } }),
         erasedAmong(
@@ -314,7 +327,12 @@ export class MongoAttempts implements DeliveryClaims {
       const left = rows.filter(isLeft).map(({ card }) => card);
       await eraseRows(this.#database, left);
       const claimable = rows.map((row) => (isLeft(row) ? { ...row, body: erasedPayload(row.body) } : row));
-      return { rows: new Map(claimable.map((row) => [row._id, row])), open: stillOpen, startableUntil };
+      return {
+        rows: new Map(claimable.map((row) => [row._id, row])),
+        open: stillOpen,
+        startableUntil,
+        drift,
+      };
     } catch (error) {
       this.#uncertain.set(claim, ids);
       throw error;

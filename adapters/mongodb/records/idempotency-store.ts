@@ -6,7 +6,7 @@ import {
   type IdempotencyStore,
 } from '../../../application/ports/idempotency-store.js';
 import type { Clock } from '../../../application/ports/system.js';
-import { CommandId } from '../../../domain/ids.js';
+import { CommandId, type Milliseconds } from '../../../domain/ids.js';
 import { Batcher } from '../client/batcher.js';
 import { guardedPort, type MongoDatabase } from '../client/database.js';
 import { findAll } from '../client/documents.js';
@@ -39,6 +39,18 @@ const claimOf = ({
 
 /** Whether this very claim wrote a row. */
 const isBy = ({ owner, code }: KeyClaim, row: KeyRow): boolean => row.owner === owner && row.code === code;
+
+const agreedWithin: Milliseconds = 5_000;
+
+/** Resolves once the clock goes by the server's again. Throws IdempotencyUnavailable. */
+const untilAgreed = async (clock: Clock): Promise<void> => {
+  const end = clock.monotonic() + agreedWithin;
+  while (clock.isAgreed?.() === false) {
+    if (clock.monotonic() > end)
+      throw new IdempotencyUnavailable('this machine was suspended, or its clock was set');
+    await clock.sleep(100);
+  }
+};
 
 /**
  * Idempotency keys, one document each. An insert decides which request gets a key; everything after that is a
@@ -90,6 +102,7 @@ export const mongoIdempotencyStore = ({
     clock,
 
     claim: async (wanted) => {
+      await untilAgreed(clock);
       const keys = await indexed();
       const row: KeyRow = {
         _id: idOf(wanted),

@@ -27,6 +27,27 @@ describe('the system clock', () => {
     }
   });
 
+  it('is no longer what was agreed on once the machine was suspended, or its clock set, until the next time', () => {
+    const clock = new SystemClock();
+    const { now } = Date;
+    const agreed: boolean[] = [];
+    const look = (ahead: number) => {
+      Date.now = () => now() + ahead;
+      agreed.push(clock.isAgreed());
+    };
+    try {
+      look(60_000);
+      clock.agree(0);
+      for (const ahead of [60_000, 62_000, 58_000, 60_500]) look(ahead);
+      look(-60_000);
+      clock.agree(0);
+      look(-60_000);
+      expect(agreed).to.deep.equal([true, true, false, false, true, false, true]);
+    } finally {
+      Date.now = now;
+    }
+  });
+
   it('sleeps for the given time', async () => {
     const clock = new SystemClock();
     const before = performance.now();

@@ -8,7 +8,7 @@ describe('the claim of a form', () => {
     const { clock, entropy } = await makeWorld({ atomic: true });
     const deps = { signInRecords: new MemorySignInRecords(clock), clock, entropy, claimTimeout: 0 };
     const claim = async () => {
-      const claimed = await claimForm(deps, 'a form', 'ann', 'do=it');
+      const claimed = await claimForm(deps, 'a form', 'ann', 'do=it', 0);
       if (claimed.kind !== 'claimed') throw new Error(`the form is ${claimed.kind}`);
       return claimed;
     };
@@ -24,5 +24,17 @@ describe('the claim of a form', () => {
     expect(last.tookOver).to.equal(false);
     await completeForm(deps, last.held, '/done');
     expect(await isOver()).to.equal(true);
+  });
+
+  it('is refused after it has waited for so long that an earlier try may be forgotten', async () => {
+    const { clock, entropy } = await makeWorld({ atomic: true });
+    const deps = { signInRecords: new MemorySignInRecords(clock), clock, entropy, claimTimeout: 0 };
+    const sent = (waited: number) => claimForm(deps, 'a form', 'ann', 'do=it', waited);
+    const first = await sent(3_600_000);
+    if (first.kind !== 'claimed') throw new Error(`the form is ${first.kind}`);
+    await completeForm(deps, first.held, '/done');
+    clock.skip(86_400_000);
+    const [late] = await Promise.allSettled([sent(86_400_000)]);
+    expect(late).to.have.nested.property('reason.code', 'invalid_transition');
   });
 });

@@ -1,14 +1,30 @@
 import { expect } from 'chai';
 import { execute, type Initiator } from '../../../application/writing/execute.js';
 import { findReset, issueReset, takeReset } from '../../../application/access/password-resets.js';
-import { changeRole, inviteMember, listMembers, removeMember } from '../../../application/access/people.js';
+import {
+  changeRole,
+  hashOfNew,
+  inviteMember,
+  listMembers,
+  removeMember,
+  setPassword,
+} from '../../../application/access/people.js';
+import { accountWith } from '../../../application/access/sign-in.js';
+import { mailboxIdOf } from '../../../domain/account.js';
 import { DomainError } from '../../../domain/errors.js';
 import { apiKey, issueOperatorKey, revokeKey } from '../../../domain/api-key.js';
 import { derivedUuid, OrganizationId, type Uuid } from '../../../domain/ids.js';
 import { house } from '../../../domain/members.js';
 import { createOrganization, organization } from '../../../domain/organization.js';
 import type { Role } from '../../../domain/permissions.js';
-import { addMember, byOperator, makePeople, type PeopleWorld } from '../../support/fixtures/people.js';
+import {
+  addMember,
+  byOperator,
+  chosen,
+  makePeople,
+  stranger,
+  type PeopleWorld,
+} from '../../support/fixtures/people.js';
 import { org } from '../../support/fixtures/world.js';
 
 const other = OrganizationId.parse('6c0f6a3e-0000-4000-8000-00000000000b');
@@ -75,6 +91,24 @@ describe('links for a new password', () => {
       expect(await takeReset(people, token)).to.equal(person);
     }
     expect(await refusalOf(reset(memberBy(operator), org, owner))).to.equal('none');
+  });
+
+  it('set no password where another was set since they were opened, however late they are used', async () => {
+    const { token } = await reset(memberBy(owner));
+    const opened = await findReset(people, token);
+    if (opened === null) throw new Error('the link is over');
+    const mailbox = mailboxIdOf(opened.person.email);
+    const set = async (password: string, since: string | null) => {
+      const hash = await hashOfNew(people, mailbox, opened.id, chosen(password));
+      return setPassword(people, { requestId: null }, { id: opened.id, mailbox, hash, since }, null);
+    };
+    expect(await takeReset(people, token)).to.equal(opened.id);
+    const newer = await findReset(people, (await reset(memberBy(owner))).token);
+    await set('the newest password', newer?.since ?? null);
+    for (const since of [opened.since, null])
+      expect(await refusalOf(set('an older password', since))).to.equal('invalid_transition');
+    const found = await accountWith(people, opened.person.email, 'the newest password', stranger);
+    expect(found?.account).to.equal(opened.id);
   });
 
   it('are over for an account that opens more than when they were made', async () => {

@@ -80,6 +80,21 @@ describe('a session', () => {
     expect(await elsewhere.use(token)).to.equal(null);
   });
 
+  it('is trusted for as long as since its read began, wherever its process stood still meanwhile', async () => {
+    const { sessions, elsewhere, signInRecords, clock } = await makePeople();
+    const token = await sessions.open(root, '');
+    const find = signInRecords.find.bind(signInRecords);
+    signInRecords.find = async (kind, id) => {
+      const found = await find(kind, id);
+      signInRecords.find = find;
+      await elsewhere.end(id);
+      clock.skip(3_600_000);
+      return found;
+    };
+    await sessions.use(token, { touch: false });
+    expect(await sessions.use(token, { touch: false })).to.equal(null);
+  });
+
   it('is over at once where it is ended, even if it is being read meanwhile', async () => {
     const { sessions, signInRecords } = await makePeople();
     const find = signInRecords.find.bind(signInRecords);

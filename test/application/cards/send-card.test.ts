@@ -30,6 +30,16 @@ const cardStreams = async (world: World): Promise<number> =>
       .map(({ stream }) => stream),
   ).size;
 
+/** A store of keys with some of its methods replaced. */
+const keysWith = (keys: IdempotencyStore, changes: Partial<IdempotencyStore>): IdempotencyStore => ({
+  clock: keys.clock,
+  claim: (wanted) => keys.claim(wanted),
+  replace: (held, next) => keys.replace(held, next),
+  complete: (held) => keys.complete(held),
+  release: (held) => keys.release(held),
+  ...changes,
+});
+
 for (const atomic of [true, false]) {
   describe(`sending a card, on a store that ${atomic ? 'commits several streams at once' : 'writes one stream at a time'}`, () => {
     it('spends one credit and schedules one card', async () => {
@@ -81,16 +91,12 @@ for (const atomic of [true, false]) {
       const first = await sendCard(world, sendRequest(world, {}, 'order-1'));
       await world.clock.advance(9_000);
       const { idempotency: keys, clock } = world;
-      const waiting: IdempotencyStore = {
-        clock: keys.clock,
+      const waiting = keysWith(keys, {
         claim: async (wanted) => {
           await clock.advance(86_400_000 - 5_000);
           return keys.claim(wanted);
         },
-        replace: (held, next) => keys.replace(held, next),
-        complete: (held) => keys.complete(held),
-        release: (held) => keys.release(held),
-      };
+      });
       const sent = await sendCard({ ...world, idempotency: waiting }, sendRequest(world, {}, 'order-1'));
       expect([sent.code, sent.replay]).to.deep.equal([first.code, true]);
       expect(await balanceOf(world)).to.equal(2);
@@ -116,6 +122,26 @@ for (const atomic of [true, false]) {
         expect([await balanceOf(world), await cardStreams(world)]).to.deep.equal([3, 0]);
         expect((await sendCard(world, sendRequest(world, {}, 'order-1'))).replay).to.equal(false);
       });
+
+    it('does nothing under a key after its machine was suspended, until keys have the right time again', async () => {
+      const world = await makeWorld({ atomic, credits: 3 });
+      let isAgreed = true;
+      const now = () => world.clock.now();
+      const idempotency = keysWith(world.idempotency, { clock: { now, isAgreed: () => isAgreed } });
+      const request = sendRequest(world, {}, 'order-1');
+      const suspended = {
+        ...request,
+        draft: () => {
+          isAgreed = false;
+          return request.draft();
+        },
+      };
+      const [outcome] = await Promise.allSettled([sendCard({ ...world, idempotency }, suspended)]);
+      expect(outcome).to.have.nested.property('reason.name', 'RequestOverdue');
+      expect([await balanceOf(world), await cardStreams(world)]).to.deep.equal([3, 0]);
+      const unkeyed = await sendCard({ ...world, idempotency }, sendRequest(world));
+      expect(unkeyed.event.type).to.equal('CardScheduled');
+    });
 
     for (const key of atomic ? [undefined, 'order-1'] : [undefined])
       it(`is not held up by a jump of the clock, ${key === undefined ? 'without a key' : 'nor is its key forgotten'}`, async () => {

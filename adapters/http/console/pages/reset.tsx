@@ -33,7 +33,7 @@ export const resetPage = page({
   actions: {
     reset: async (context, sent) => {
       const { deps, params, url } = context;
-      const { id, person } = await accountOf(context);
+      const { id, person, since } = await accountOf(context);
       const link = params['link'] ?? '';
       const chosen = await goodPassword(context, {
         ...person,
@@ -45,7 +45,7 @@ export const resetPage = page({
       const mailbox = mailboxIdOf(person.email);
       const hash = await hashOfNew(deps, mailbox, id, chosen);
       if ((await takeReset(deps, link)) === null) throw await unknownLink(context, over);
-      const renewed = await setPassword(deps, context, { id, mailbox, hash, since: null }, null);
+      const renewed = await setPassword(deps, context, { id, mailbox, hash, since }, null);
       return go(url('start'), await signedIn(context, renewed));
     },
   },

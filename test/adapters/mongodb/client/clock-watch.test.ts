@@ -82,6 +82,18 @@ describe('the clock of a process with servers', () => {
     await stop();
   });
 
+  it('is compared within a second after its machine was suspended', async () => {
+    let skew = 0;
+    const { clock, reports, stop } = watch(() => skew);
+    const suspended = Object.assign(clock, { isAgreed: () => skew === 0 });
+    await clock.advance(3_000);
+    skew = -minute;
+    expect(suspended.isAgreed()).to.equal(false);
+    await clock.advance(1_000);
+    expect(reports).to.deep.equal([-minute]);
+    await stop();
+  });
+
   it('is compared again after the database was away', async () => {
     let away = true;
     const { clock, reports, errors, stop } = watch(() => {

@@ -765,6 +765,21 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     );
 
   it(
+    'start nothing after their machine was suspended, which its monotonic clock does not count',
+    using(async (database, process) => {
+      await process().log.insert([row(1)]);
+      let suspended = 0;
+      const waking = Object.assign(new VirtualClock(), { drift: () => suspended });
+      const worker = mongoDeliveries({ database, clock: waking, entropy: new SystemEntropy() });
+      const [claimed] = (await claim(worker, 9e15, 1)).claimed;
+      if (claimed === undefined) throw new Error('one is due');
+      expect(worker.claims.mayStart(claimed)).to.equal(true);
+      suspended = 3_000;
+      expect(worker.claims.mayStart(claimed)).to.equal(false);
+    }),
+  );
+
+  it(
     'start nothing of an endpoint that another process has closed',
     using(async (_, process) => {
       const [worker, api] = [process(), process()];

@@ -47,6 +47,33 @@ describeWithEngines(['MONGODB_URL'], 'a write in MongoDB that another process is
     }
   });
 
+  it('of a key, after a machine was suspended: waits until its clock goes by the server’s again', async () => {
+    const { database, end } = freshDatabase(url);
+    try {
+      const clock = standingClock(Date.parse('2026-03-01T12:00:00.000Z'));
+      const claim: KeyClaim = {
+        org: 'org-1' as OrganizationId,
+        key: 'a key',
+        body: 'a'.repeat(64),
+        code: 'HC-1',
+        owner: 'first' as CommandId,
+        ledgerRevision: 1,
+        claimedAt: clock.instant(),
+      };
+      let looks = 0;
+      const agreedAfter = (wanted: number) => ({ ...clock, isAgreed: () => (looks += 1) > wanted });
+      const claimAfter = (wanted: number) =>
+        mongoIdempotencyStore({ database, clock: agreedAfter(wanted) }).claim(claim);
+      const [never] = await Promise.allSettled([claimAfter(Infinity)]);
+      expect(never).to.have.nested.property('reason.name', 'IdempotencyUnavailable');
+      looks = 0;
+      expect(await claimAfter(3)).to.deep.equal({ kind: 'claimed' });
+      expect(looks).to.equal(4);
+    } finally {
+      await end();
+    }
+  });
+
   it('of an old picture: leaves it, and every byte of it, to who has put it again', async () => {
     const { database, end } = freshDatabase(url);
     try {
