@@ -9,6 +9,8 @@ export interface UpkeepDeps {
   readonly log: Pick<DeliveryLog, 'dropExpired' | 'continueRedrives' | 'removeEnded'>;
   readonly queue: DeliveryQueue;
   readonly clock: Clock;
+  /** By which attempts are due and windows end. */
+  readonly dueClock: Pick<Clock, 'now'>;
   readonly policy: DeliveryPolicy;
   readonly keep: Milliseconds;
 }
@@ -29,21 +31,21 @@ const dropExpiredEvery = (policy: DeliveryPolicy): Milliseconds =>
  * of processes may do it.
  */
 export const keepDeliveries = async (
-  { log, queue, clock, policy, keep }: UpkeepDeps,
+  { log, queue, clock, dueClock, policy, keep }: UpkeepDeps,
   signal: AbortSignal,
   report: (error: unknown) => void,
 ): Promise<void> => {
   const repeat = (pause: Milliseconds, work: () => Promise<unknown>): Promise<void> =>
     untilAborted({ clock, signal, pause, pauseAfterError: failurePause, onError: report }, work);
   const finishRedrives = async (): Promise<void> => {
-    const now = clock.now();
+    const now = dueClock.now();
     const endpoints = await log.continueRedrives();
     await queue.announce(
       [...endpoints].map((endpoint) => ({ endpoint, delivery: null, attempt: 0, due: now })),
     );
   };
   await Promise.all([
-    repeat(dropExpiredEvery(policy), () => log.dropExpired(clock.now())),
+    repeat(dropExpiredEvery(policy), () => log.dropExpired(dueClock.now())),
     repeat(dropExpiredEvery(policy), finishRedrives),
     repeat(Math.min(removalPause, keep), () => log.removeEnded(clock.now() - keep)),
   ]);

@@ -268,7 +268,9 @@ const buildGraph = (context: ProcessContext) => {
       : null,
   };
 
-  // Delivery of webhooks. Its metrics are shown by the processes that deliver.
+  // Delivery of webhooks. Its metrics are shown by the processes that deliver. Processes on servers follow one
+  // clock together.
+  const dueClock = engine.hasServers ? clock : forwardClock(clock);
   const delivery =
     plays(role, 'webhooks') && webhooks !== null
       ? {
@@ -281,8 +283,7 @@ const buildGraph = (context: ProcessContext) => {
           sender,
           checkpoints,
           clock,
-          // Processes on servers follow one clock together.
-          ...(!engine.hasServers && { dueClock: forwardClock(clock) }),
+          dueClock,
           keys: webhooks.keys,
           policy,
           tracing,
@@ -312,7 +313,7 @@ const buildGraph = (context: ProcessContext) => {
       }
     : null;
 
-  const upkeep = { log: deliveries.log, queue, clock, policy, keep };
+  const upkeep = { log: deliveries.log, queue, clock, dueClock, policy, keep };
 
   return {
     context,
