@@ -2,27 +2,26 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
 import { type PasswordJudge, TooManySignIns } from '../../application/ports/passwords.js';
-import { limitConcurrency } from '../../application/timing/limit-concurrency.js';
 import type { Milliseconds } from '../../domain/ids.js';
+import { fairTurns } from './fair-turns.js';
 
 /** Later characters are not judged: the time grows with the square of the length. */
 const maxJudged = 64;
-const maxWaiting = 10;
+const turnLimits = { atOnce: 1, maxPlacesOfOne: 4, maxWaiting: 20, what: 'judged' };
 const usualTime: Milliseconds = 5_000;
 
 const Judgement = z.string().nullable();
 
 /**
- * Judges passwords in a thread that begins with the first of them, one at a time. A judgement that takes too
- * long ends with its thread, and the next one gets a new one.
+ * Judges passwords in a thread that begins with the first of them, one at a time, each network in its turn. A
+ * judgement that takes too long ends with its thread, and the next one gets a new one.
  */
 export const judgingThread = (
   program = new URL('./judging-thread.js', import.meta.url),
   maxTime = usualTime,
 ): PasswordJudge & { readonly close: () => Promise<void> } => {
-  const inTurn = limitConcurrency(1);
+  const turns = fairTurns(turnLimits);
   let thread: Worker | null = null;
-  let waiting = 0;
 
   const close = async (): Promise<void> => {
     const last = thread;
@@ -44,15 +43,8 @@ export const judgingThread = (
   };
 
   return {
-    judge: async (password, known) => {
-      if (waiting >= maxWaiting) throw new TooManySignIns('too many passwords wait to be judged');
-      waiting += 1;
-      try {
-        return await inTurn(() => ask({ password: password.slice(0, maxJudged), known }));
-      } finally {
-        waiting -= 1;
-      }
-    },
+    judge: (password, known, client) =>
+      turns.take(client, () => ask({ password: password.slice(0, maxJudged), known })),
     close,
   };
 };

@@ -268,7 +268,7 @@ const buildGraph = (context: ProcessContext) => {
       : null,
   };
 
-  // Delivery of webhooks. Its metrics are shown by the processes that deliver. Processes on servers follow one
+  // Delivery of webhooks. Its metrics are shown by the processes that deliver. On servers they follow one
   // clock together.
   const dueClock = engine.hasServers ? clock : forwardClock(clock);
   const delivery =

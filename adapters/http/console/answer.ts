@@ -9,6 +9,7 @@ import type { ShownRefusal } from '../web/form.js';
 import { contextOf, type PageRequest } from './context.js';
 import { assertMay, requireSignedIn, roleAt, staffRoleOf, type AdmittedOrg } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
+import type { UploadPlace } from '../../../application/contacts/uploads.js';
 import { drawn, errorPage, placeIn, redirect, shownAfterForm, waiting, withPageHeaders } from './rendered.js';
 import type { Here } from './frame.js';
 import {
@@ -95,7 +96,7 @@ const takeUpload = async (page: Page, request: PageRequest, context: Context): P
   const { org } = inside.here;
   const { uploads, rehearsal } = context.deps;
   let sent: Sent = () => '';
-  let place: { readonly end: () => void } | null = null;
+  let place: UploadPlace | null = null;
   try {
     await assertService(rehearsal);
     const { visitor } = inside.context;
@@ -103,7 +104,7 @@ const takeUpload = async (page: Page, request: PageRequest, context: Context): P
     place = uploads.begin(org);
     const { fields, fileName, file } = await request.readUpload(action.fileLimit);
     sent = sentBy(fields);
-    const upload = { fields, fileName, file: uploads.counted(org, file) };
+    const upload = { fields, fileName, file: place.counted(file) };
     return answered(inside, await action.upload(inside.context, sent, upload));
   } catch (error) {
     return await refusedPage(inside, page, error, sent);

@@ -131,7 +131,7 @@ export const goodPassword = async (
     ...(account !== null && { [`password of ${account}`]: judgedPerMinute.account }),
     [`password of ${mailboxIdOf(email)}`]: judgedPerMinute.mailbox,
   });
-  const weakness = await deps.judge.judge(password, [email, name]);
+  const weakness = await deps.judge.judge(password, [email, name], { from: network });
   if (weakness !== null) throw refusal(weakness);
   return { password, param: field, network };
 };

@@ -75,13 +75,22 @@ export interface Exchange {
   close: boolean;
 }
 
-/** How many requests may hold places in a process. */
-const maxPlaces = 1_000;
+/** How many requests may hold places in a process, and how many of them operators and staff alone. */
+const maxPlaces = { all: 1_000, reserved: 100 };
+/** The part of the free places that an organization may hold: others always find some. */
+const maxPart = 0.25;
+
+/** `what`: the route. `isOurs`: of an operator or the staff. */
+interface Place {
+  readonly what: string;
+  readonly owner: string;
+  readonly isOurs: boolean;
+}
 
 /** The requests that may take long: those that hold a place, and those whose handlers listen for an abort. */
 export class Abortable {
   readonly #listening = new Set<AbortController>();
-  readonly #places = new Map<Exchange, string>();
+  readonly #places = new Map<Exchange, Place>();
   #stopped = false;
 
   /**
@@ -103,17 +112,22 @@ export class Abortable {
     return controller.signal;
   }
 
-  /** One of `most` places of this name, until the request is over. Throws `rate_limited` if all are taken. */
-  takePlace(exchange: Exchange, name: string, most: number): void {
-    const taken = [...this.#places.values()].filter((each) => each === name).length;
-    if (taken >= most)
+  /**
+   * Takes one of `most` places of an owner until the request is over. Throws `rate_limited` if there is
+   * none.
+   */
+  takePlace(exchange: Exchange, place: Place, most: number): void {
+    const { what, owner, isOurs } = place;
+    const held = [...this.#places.values()].filter((each) => each.owner === owner && each.isOurs === isOurs);
+    if (held.filter((each) => each.what === what).length >= most)
       throw new DomainError(
         'rate_limited',
         `At most ${most} of these may be open at a time, of an organization or an operator. End one of them first.`,
       );
-    if (this.#places.size >= maxPlaces)
+    const free = maxPlaces.all - (isOurs ? 0 : maxPlaces.reserved) - this.#places.size;
+    if (free <= (isOurs ? 0 : held.length / maxPart))
       throw new DomainError('rate_limited', 'Many streams are being followed just now. Wait a minute.');
-    this.#places.set(exchange, name);
+    this.#places.set(exchange, place);
   }
 
   concluded(exchange: Exchange): void {

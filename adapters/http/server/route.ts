@@ -1,6 +1,7 @@
 import type { Headers } from './respond.js';
 import { z } from 'zod';
 import type { ErrorCode } from '../../../domain/errors.js';
+import { house } from '../../../domain/members.js';
 import type { SharedDocument } from './documents.js';
 import type { Body, JsonObject } from '../schema/read.js';
 import type { Access, Caller, CallerOf, Subject } from './access.js';
@@ -93,7 +94,9 @@ export class HttpRequest<C = Caller, Params = object, Query = object> {
    * if there is none.
    */
   takePlace(owner: string, most: number): void {
-    this.abortable.takePlace(this.exchange, `${this.exchange.template} ${owner}`, most);
+    const { template, caller } = this.exchange;
+    const isOurs = caller.kind === 'operator' || owner === house;
+    this.abortable.takePlace(this.exchange, { what: template ?? '', owner, isOurs }, most);
   }
 }
 

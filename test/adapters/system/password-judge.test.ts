@@ -14,6 +14,8 @@ const hanging = new URL(
   `)}`,
 );
 
+const here = { from: '198.51.100.1' };
+
 const failureOf = (judged: Promise<unknown>): Promise<unknown> =>
   judged.then(
     () => null,
@@ -26,9 +28,9 @@ describe('the judge of passwords', () => {
 
   it('says why a password would be guessed soon, and nothing of a good one', async () => {
     judge = judgingThread();
-    expect(await judge.judge('password1234', [])).to.match(/^This password would be guessed soon\. \w/);
-    expect(await judge.judge('ada@example.com', ['ada@example.com'])).to.be.a('string');
-    expect(await judge.judge('another pelican staircase', [])).to.equal(null);
+    expect(await judge.judge('password1234', [], here)).to.match(/^This password would be guessed soon\. \w/);
+    expect(await judge.judge('ada@example.com', ['ada@example.com'], here)).to.be.a('string');
+    expect(await judge.judge('another pelican staircase', [], here)).to.equal(null);
   });
 
   it('leaves this thread free while it thinks about the worst that can be sent', async () => {
@@ -36,7 +38,7 @@ describe('the judge of passwords', () => {
     const busy: number[] = [];
     for (let tries = 0; tries < 3; tries += 1) {
       const before = performance.eventLoopUtilization();
-      await judge.judge('p@$$w0rd'.repeat(32), []);
+      await judge.judge('p@$$w0rd'.repeat(32), [], here);
       busy.push(performance.eventLoopUtilization(before).utilization);
     }
     expect(Math.min(...busy)).to.be.below(0.5);
@@ -44,27 +46,39 @@ describe('the judge of passwords', () => {
 
   it('looks at the first 64 characters', async () => {
     judge = judgingThread(hanging);
-    expect(await judge.judge(`echo ${'x'.repeat(251)}`, [])).to.equal('that is what I got');
+    expect(await judge.judge(`echo ${'x'.repeat(251)}`, [], here)).to.equal('that is what I got');
   });
 
   it('gives up a password that takes too long, and judges the next one in a new thread', async () => {
     judge = judgingThread(hanging, 300);
-    const [hung, next] = [failureOf(judge.judge('hang', [])), judge.judge('another', [])];
+    const [hung, next] = [failureOf(judge.judge('hang', [], here)), judge.judge('another', [], here)];
     expect(await hung).to.be.instanceOf(TooManySignIns);
     expect(await next).to.equal(null);
   });
 
-  it('lets ten wait, and refuses others at once', async () => {
+  it('lets four of a network wait, and refuses its others at once', async () => {
     judge = judgingThread(hanging);
-    const waiting = Array.from({ length: 10 }, (_, at) => judge.judge(`${at}`, []));
-    expect(await failureOf(judge.judge('one more', []))).to.be.instanceOf(TooManySignIns);
-    await Promise.all(waiting);
-    expect(await judge.judge('one more', [])).to.equal(null);
+    const waiting = Array.from({ length: 4 }, (_, at) => judge.judge(`${at}`, [], here));
+    expect(await failureOf(judge.judge('one more', [], here))).to.be.instanceOf(TooManySignIns);
+    expect(await Promise.all(waiting)).to.deep.equal([null, null, null, null]);
+    expect(await judge.judge('one more', [], here)).to.equal(null);
+  });
+
+  it('comes to another network next, however many of one wait', async () => {
+    judge = judgingThread(hanging);
+    const judged: string[] = [];
+    const of = (network: string) =>
+      judge.judge(network, [], { from: network }).then(() => judged.push(network));
+    await Promise.all([of('one'), of('one'), of('one'), of('one'), of('another')]);
+    expect(judged).to.deep.equal(['one', 'another', 'one', 'one', 'one']);
   });
 
   it('fails with what its thread fails with, and goes on', async () => {
     judge = judgingThread(new URL('data:text/javascript,throw new Error("no dictionary")'));
     for (const _ of ['once', 'again'])
-      expect(await failureOf(judge.judge('a password', []))).to.have.property('message', 'no dictionary');
+      expect(await failureOf(judge.judge('a password', [], here))).to.have.property(
+        'message',
+        'no dictionary',
+      );
   });
 });

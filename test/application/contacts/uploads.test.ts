@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { LocalRateLimiter } from '../../../adapters/system/rate-limiter.js';
 import { maxFiles, Uploads } from '../../../application/contacts/uploads.js';
 import { OrganizationId } from '../../../domain/ids.js';
+import { house } from '../../../domain/members.js';
 import { settableClock } from '../../support/http/http.js';
 
 const orgs = Array.from({ length: 9 }, (_, at) =>
@@ -23,7 +24,16 @@ const lengthOf = async (pieces: AsyncIterable<Buffer>): Promise<number> => {
 describe('the files that a process reads', () => {
   const start = () => {
     const clock = settableClock('2026-03-02T14:05:00.000Z');
-    return { clock, uploads: new Uploads({ rateLimiter: new LocalRateLimiter(), clock }) };
+    const uploads = new Uploads({ rateLimiter: new LocalRateLimiter(), clock });
+    const read = async function* (by: OrganizationId, pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+      const place = uploads.begin(by);
+      try {
+        yield* place.counted(pieces);
+      } finally {
+        place.end();
+      }
+    };
+    return { clock, uploads, read };
   };
 
   it('are three of an organization at once, and a place is free again when one is over', () => {
@@ -51,16 +61,44 @@ describe('the files that a process reads', () => {
     expect(() => uploads.begin(orgs.at(-1) ?? org)).not.to.throw();
   });
 
-  it('may have 96 MiB a minute of an organization, and each counts as 8 MiB at least', async () => {
+  it('leave a place to the house, however many take the others', () => {
+    const { uploads } = start();
+    for (const each of orgs.slice(0, maxFiles.ofProcess)) uploads.begin(each);
+    expect(() => uploads.begin(house)).not.to.throw();
+    expect(() => uploads.begin(house)).to.throw('Many files are being uploaded');
+  });
+
+  it('give way to another organization where one comes slowly, the slowest first', async () => {
     const { uploads, clock } = start();
-    for (let files = 0; files < 2; files += 1)
-      expect(await lengthOf(uploads.counted(org, file(32)))).to.equal(32);
+    const kibibyte = Buffer.alloc(1024);
+    const trickle = async function* (kibibytes: number): AsyncGenerator<Buffer> {
+      for (let at = 0; at < kibibytes; at += 1) yield kibibyte;
+    };
+    const reading = [700, 30, 40, 700, 700, 700].map((kibibytes, at) =>
+      uploads.begin(orgs[at] ?? org).counted(trickle(kibibytes)),
+    );
+    for (const [at, file] of reading.entries())
+      for (let read = 0; read < (at === 1 || at === 2 ? 20 + at : 690); read += 1) await file.next();
+    const newcomer = orgs.at(-1) ?? org;
+    expect(() => uploads.begin(newcomer)).to.throw('Many files are being uploaded');
+    clock.pass(10_001);
+    uploads.begin(newcomer);
+    expect(await lengthOf(reading[1] ?? trickle(0)).catch(String)).to.include('came so slowly');
+    await lengthOf(reading[2] ?? trickle(0));
+    uploads.begin(orgs[7] ?? org);
+    expect(() => uploads.begin(house)).not.to.throw();
+    expect(() => uploads.begin(orgs[6] ?? org)).to.throw('Many files are being uploaded');
+  });
+
+  it('may have 96 MiB a minute of an organization, and each counts as 8 MiB at least', async () => {
+    const { read, clock } = start();
+    for (let files = 0; files < 2; files += 1) expect(await lengthOf(read(org, file(32)))).to.equal(32);
     for (const megabytes of [1, 1, 0, 0])
-      expect(await lengthOf(uploads.counted(org, file(megabytes)))).to.equal(megabytes);
-    expect(await lengthOf(uploads.counted(org, file(0))).catch(String)).to.include('12 files or 96 MiB');
-    expect(await lengthOf(uploads.counted(org, file(1))).catch(String)).to.include('12 files or 96 MiB');
-    expect(await lengthOf(uploads.counted(other, file(1)))).to.equal(1);
+      expect(await lengthOf(read(org, file(megabytes)))).to.equal(megabytes);
+    expect(await lengthOf(read(org, file(0))).catch(String)).to.include('12 files or 96 MiB');
+    expect(await lengthOf(read(org, file(1))).catch(String)).to.include('12 files or 96 MiB');
+    expect(await lengthOf(read(other, file(1)))).to.equal(1);
     clock.set('2026-03-02T14:06:00.000Z');
-    expect(await lengthOf(uploads.counted(org, file(32)))).to.equal(32);
+    expect(await lengthOf(read(org, file(32)))).to.equal(32);
   });
 });
