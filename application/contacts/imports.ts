@@ -13,12 +13,14 @@ import type { Entropy } from '../ports/system.js';
 import {
   addPart,
   addUpload,
+  changeRecord,
   listUploads,
   readPart,
   reasonOf,
   removeUpload,
   sealRow,
   type StoredRow,
+  type Upload,
   type WaitingRow,
   type WaitingRowsDeps,
 } from './waiting-rows.js';
@@ -131,8 +133,8 @@ const waitingRow = (row: FileRow, readContact: ReadContact): WaitingRow => {
 };
 
 /**
- * Keeps the rows in parts, of which one is in memory. Returns the numbers of parts and rows. If it fails,
- * everything that was kept is removed.
+ * Keeps the rows in parts, of which one is in memory. Returns the numbers of parts and rows. If it fails, or
+ * the upload was given up, everything that was kept is removed.
  */
 const keepRows = async (
   deps: ImportDeps,
@@ -140,6 +142,7 @@ const keepRows = async (
   rows: AsyncIterable<FileRow>,
   readContact: ReadContact,
   ends: Milliseconds,
+  renew: () => Promise<void>,
 ): Promise<{ readonly parts: number; readonly rows: number }> => {
   let waiting: StoredRow[] = [];
   let bytes = 0;
@@ -147,6 +150,7 @@ const keepRows = async (
   let count = 0;
   const giveWay = givingWay(deps.clock);
   const keep = async (): Promise<void> => {
+    await renew();
     await addPart(deps, upload, parts, waiting, ends);
     parts += 1;
     waiting = [];
@@ -168,6 +172,8 @@ const keepRows = async (
       if (waiting.length >= maxRowsInPart || bytes >= maxBytesInPart) await keep();
     }
     if (waiting.length > 0) await keep();
+    // One that was given up before its last part was there still has that part.
+    await renew();
     return { parts, rows: count };
   } catch (error) {
     // The last part may be there, too. If this fails, the process that works on imports does it later.
@@ -209,7 +215,7 @@ export const beginImport = async (
   org: OrganizationId,
   { id, file, rows, unread, readContact }: NewImport,
 ): Promise<void> => {
-  const { importRecords, clock, entropy } = deps;
+  const { clock, entropy } = deps;
   const known = await listImports(deps, org);
   if (known.some((each) => each.id === id)) return;
   if (known.length >= maxKept)
@@ -222,13 +228,14 @@ export const beginImport = async (
   const at = clock.instant();
   const { position: head } = await deps.store.head();
   const keptUntil = clock.now() + rowsTtl;
-  await addUpload(deps, { id: upload, org, import: id, at }, keptUntil);
+  const announced = { id: upload, org, import: id, at };
+  const renew = await addUpload(deps, announced, keptUntil);
   // Counted with this one, so that of several at once none is overlooked.
   if ((await listUploads(deps)).filter((each) => each.org === org).length > maxFiles.ofOrganization) {
     await removeUpload(deps, upload, { to: 0 });
     throw tooMany();
   }
-  const kept = await keepRows(deps, upload, rows, readContact, keptUntil);
+  const kept = await keepRows(deps, upload, rows, readContact, keptUntil, renew);
   const none = { next: 0, tries: 0, savedBy: {}, through: 0, created: 0, updated: 0, same: 0, bad: 0 };
   const data: ContactImport = {
     org,
@@ -244,9 +251,18 @@ export const beginImport = async (
     unread: firstOf(unread),
     ...none,
   };
-  const ends = clock.now() + importTtl;
-  if (!(await importRecords.add({ kind: 'import', id, owner: org, data, ends })))
-    await removeUpload(deps, upload, { to: kept.parts });
+  // From here on it is saved, if need be without this process.
+  await renew({ beginning: data });
+  await addImport(deps, announced, data);
+};
+
+/** Adds the import of a complete upload, unless there is one of its id. */
+export const addImport = async (
+  { importRecords }: Pick<ImportDeps, 'importRecords'>,
+  { import: id, org, at }: Pick<Upload, 'import' | 'org' | 'at'>,
+  data: object,
+): Promise<void> => {
+  await importRecords.add({ kind: 'import', id, owner: org, data, ends: Date.parse(at) + importTtl });
 };
 
 /** Stops saving it, unless it has ended before: then false. Saved rows stay. Throws ImportsUnavailable. */
@@ -264,13 +280,12 @@ export const stopImport = async (
 
 /** The changed import; null if it was changed by another process meanwhile. */
 export const changeImport = async (
-  { importRecords }: Pick<ImportDeps, 'importRecords'>,
+  deps: Pick<ImportDeps, 'importRecords'>,
   { record }: FoundImport,
   change: Partial<ContactImport>,
 ): Promise<FoundImport | null> => {
-  const data = { ...record.data, ...change };
-  const isChanged = await importRecords.change(record, { data, ends: record.ends });
-  return isChanged ? importIn({ ...record, data, version: record.version + 1 }) : null;
+  const changed = await changeRecord(deps, record, change);
+  return changed && importIn(changed);
 };
 
 /** The rows that come next, so that one can see how they were understood; none once all are through. */

@@ -14,10 +14,10 @@ import { executeOnce, isPassing, type WriteDeps } from '../writing/execute.js';
 import { nextDeleted } from './save-contact.js';
 import { importContacts, type RowOutcome } from './import-contacts.js';
 import {
+  addImport,
   badLinesId,
   changeImport,
   findImport,
-  importIn,
   type BadLines,
   type ContactImport,
   type BadLine,
@@ -29,6 +29,7 @@ import { ImportsUnavailable } from '../ports/records.js';
 import { givingWay } from '../timing/next-turn.js';
 import { untilAborted } from '../timing/until-aborted.js';
 import {
+  changeRecord,
   listUploads,
   readPart,
   reasonOf,
@@ -43,7 +44,7 @@ export interface RunImportsDeps extends ImportDeps, WriteDeps {
 }
 
 const pause: Milliseconds = 1_000;
-/** An upload without an import by then broke off: a file is uploaded within 10 minutes. */
+/** An upload that is incomplete by then broke off, or stands still: a file is uploaded within 10 minutes. */
 const uploadTimeout: Milliseconds = 20 * 60 * 1000;
 /** A part that fails so often, and not because a store is away, ends its import. */
 const maxTries = 20;
@@ -180,11 +181,18 @@ const savePart = async (
 
 /** Does the next part of an import; false if it is finished, or has not started. */
 const goOn = async (deps: RunImportsDeps, upload: Upload, signal: AbortSignal): Promise<boolean> => {
-  const { importRecords, clock } = deps;
-  const record = await importRecords.find('import', upload.import);
-  const work = record === null ? null : importIn(record);
+  const { beginning } = upload;
+  const isLate = deps.clock.now() - Date.parse(upload.at) > uploadTimeout;
+  let work = await findImport(deps, upload.org, upload.import);
+  if (work === null && beginning !== undefined) {
+    await addImport(deps, upload, beginning);
+    work = await findImport(deps, upload.org, upload.import);
+  }
   if (work?.upload !== upload.id) {
-    if (clock.now() - Date.parse(upload.at) > uploadTimeout) await removeUpload(deps, upload.id);
+    // A complete one has lost to another of its form, or its import has ended. Any other may be completed by
+    // a process that stands still, unless this changes its record first.
+    if (beginning !== undefined || (isLate && (await changeRecord(deps, upload.record, {})) !== null))
+      await removeUpload(deps, upload.id);
     return false;
   }
   const { next, parts } = work;
@@ -209,8 +217,7 @@ const goOn = async (deps: RunImportsDeps, upload: Upload, signal: AbortSignal): 
 /** Ends an import whose part fails again and again, so that it does not do so for days. */
 const giveUpOn = async (deps: RunImportsDeps, upload: Upload, error: unknown): Promise<void> => {
   const mayPass = error instanceof ImportsUnavailable || isPassing(error);
-  const record = mayPass ? null : await deps.importRecords.find('import', upload.import);
-  const work = record === null ? null : importIn(record);
+  const work = mayPass ? null : await findImport(deps, upload.org, upload.import);
   if (work?.status !== 'running' || work.tries < maxTries) return;
   const why = `The part with row ${work.through + 1} failed ${maxTries} times.`;
   await changeImport(deps, work, { status: 'failed', why });

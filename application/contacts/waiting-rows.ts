@@ -4,7 +4,7 @@ import { refusalLine, type Refusal } from '../../domain/errors.js';
 import { givingWay } from '../timing/next-turn.js';
 import type { KeyRing } from '../personal/key-ring.js';
 import { openText, sealNext } from '../personal/personal.js';
-import type { ImportRecords } from '../ports/records.js';
+import { ImportsUnavailable, type FoundImportRecord, type ImportRecords } from '../ports/records.js';
 import type { Clock, Entropy } from '../ports/system.js';
 
 export interface WaitingRowsDeps {
@@ -19,13 +19,16 @@ const uploadOwner = 'imports';
 const maxParts = 2_000;
 
 /** An upload whose rows wait, or that is under way. */
-const Upload = z.object({
+const UploadData = z.object({
   org: OrganizationId,
   /** The id of the import once the upload is complete. */
   import: z.string(),
   at: Instant,
+  /** The first data of the import, once the upload is complete. */
+  beginning: z.looseObject({}).optional(),
 });
-export type Upload = z.infer<typeof Upload> & { readonly id: string };
+type NewUpload = z.infer<typeof UploadData> & { readonly id: string };
+export type Upload = NewUpload & { readonly record: FoundImportRecord };
 
 /**
  * Why a row is refused, without what it quotes, which may hold backticks: an erasure doesn't find it among
@@ -54,18 +57,40 @@ const rowId = (upload: string, line: number): Uuid => derivedUuid('row of an imp
 
 /** The uploads whose rows wait, of all organizations. Throws ImportsUnavailable. */
 export const listUploads = async (deps: Pick<WaitingRowsDeps, 'importRecords'>): Promise<readonly Upload[]> =>
-  (await deps.importRecords.listOf('import-upload', uploadOwner)).map(({ id, data }) => ({
-    ...Upload.parse(data),
-    id,
+  (await deps.importRecords.listOf('import-upload', uploadOwner)).map((record) => ({
+    ...UploadData.parse(record.data),
+    id: record.id,
+    record,
   }));
 
-/** Announces an upload before its first row: an erasure looks for its rows from then on. */
-export const addUpload = async (
+/** The changed record; null if it was changed or removed by another process meanwhile. */
+export const changeRecord = async (
   { importRecords }: Pick<WaitingRowsDeps, 'importRecords'>,
-  { id, ...data }: Upload,
+  record: FoundImportRecord,
+  change: object,
+): Promise<FoundImportRecord | null> => {
+  const data = { ...record.data, ...change };
+  const isChanged = await importRecords.change(record, { data, ends: record.ends });
+  return isChanged ? { ...record, data, version: record.version + 1 } : null;
+};
+
+/**
+ * Announces an upload before its first row: an erasure looks for its rows from then on. The result renews it,
+ * or completes it, and throws ImportsUnavailable once another process has given it up by changing its record.
+ */
+export const addUpload = async (
+  deps: Pick<WaitingRowsDeps, 'importRecords'>,
+  { id, ...data }: NewUpload,
   ends: Milliseconds,
-): Promise<void> => {
-  await importRecords.add({ kind: 'import-upload', id, owner: uploadOwner, data, ends });
+): Promise<(change?: Pick<NewUpload, 'beginning'>) => Promise<void>> => {
+  const record = { kind: 'import-upload' as const, id, owner: uploadOwner, data, ends };
+  await deps.importRecords.add(record);
+  let held: FoundImportRecord = { ...record, version: 0 };
+  return async (change = {}) => {
+    const changed = await changeRecord(deps, held, change);
+    if (changed === null) throw new ImportsUnavailable('The upload stood still, and was given up.');
+    held = changed;
+  };
 };
 
 /** Seals the personal data of a row. Throws PersonalKeysUnavailable. */

@@ -522,4 +522,32 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     instead: 'void (now,',
     tests: ['application/webhooks'],
   },
+  'removed-while-asleep': {
+    rule: 'Imports: an upload is removed once its process can no longer complete it',
+    file: 'application/contacts/run-imports.js',
+    text: 'isLate && (await changeRecord(deps, upload.record, {})) !== null',
+    instead: 'isLate',
+    tests: ['application/contacts'],
+  },
+  'completed-after-all': {
+    rule: 'Imports: an upload that was given up is not completed',
+    file: 'application/contacts/waiting-rows.js',
+    text: 'if (changed === null)',
+    instead: 'if (false)',
+    tests: ['application/contacts'],
+  },
+  'last-part-left': {
+    rule: 'Imports: the last part of an upload that was given up is removed, too',
+    file: 'application/contacts/imports.js',
+    text: 'await renew();\n        return {',
+    instead: 'return {',
+    tests: ['application/contacts'],
+  },
+  'never-begun': {
+    rule: 'Imports: a complete upload is saved, whoever dies',
+    file: 'application/contacts/run-imports.js',
+    text: 'await addImport(deps, upload, beginning);',
+    instead: '',
+    tests: ['application/contacts'],
+  },
 };

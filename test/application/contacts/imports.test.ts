@@ -25,6 +25,7 @@ import { MemoryImportRecords } from '../../support/memory/records.js';
 
 const by = { actor: { kind: 'member' as const, id: 'ann' }, requestId: 'req_1' };
 const never = new AbortController().signal;
+const minute = 60_000;
 const masters: MasterKeys = [{ id: 'a', key: Buffer.alloc(32, 1) }];
 
 const row = (line: number, externalId: string, name = `Ann ${externalId}`): FileRow => ({
@@ -70,6 +71,16 @@ const start = async () => {
     );
   const uploadOf = async (id: string) => (await findImport(deps, org, id))?.upload ?? '';
   const waiting = () => importRecords.listOf('import-upload', 'imports');
+  /** Expects of a file of so many rows, uploaded first, that it is saved as a whole, or told as not kept. */
+  const expectAllOrNothing = async (id: string, rows: number, answer: Promise<void>, why: string) => {
+    const refusal = await answer.catch((error: unknown) => error);
+    await workOnImports(deps, never);
+    const found = await findImport(deps, org, id);
+    if (refusal === undefined) expect(found, why).to.include({ status: 'done', created: rows });
+    else expect([refusal instanceof ImportsUnavailable, found], why).to.deep.equal([true, null]);
+    expect(await waiting(), why).to.deep.equal([]);
+    expect(importRecords.countOf('import-part'), why).to.equal(0);
+  };
   const badLines = async (id: string) => {
     const found = await findImport(deps, org, id);
     const lines = [];
@@ -84,7 +95,7 @@ const start = async () => {
     const read = { importRecords: copy, personalKeys: ring(2), clock: world.clock };
     return () => Promise.all(parts.map((_, part) => readPart(read, upload, part)));
   };
-  return { world, deps, begin, shown, eventsOf, uploadOf, copyOf, waiting, badLines };
+  return { world, deps, begin, shown, eventsOf, uploadOf, copyOf, waiting, badLines, expectAllOrNothing };
 };
 
 /** A file of which the client sends only the beginning. */
@@ -98,6 +109,25 @@ const breakingOff = {
       throw new Error('the client went away');
     })();
   },
+};
+
+/** The records as a process reaches them: it stands still after each call for as long as `until` takes. */
+const standingStill = (
+  records: MemoryImportRecords,
+  until: (call: number) => Promise<void>,
+): MemoryImportRecords => {
+  let calls = 0;
+  return new Proxy(records, {
+    get: (target, name) => {
+      const method: unknown = Reflect.get(target, name);
+      if (typeof method !== 'function') return method;
+      return async (...given: unknown[]): Promise<unknown> => {
+        const result: unknown = await Reflect.apply(method, target, given);
+        await until((calls += 1));
+        return result;
+      };
+    },
+  });
 };
 
 /** A store that is gone after so many appends. */
@@ -249,22 +279,99 @@ describe('an import of contacts', () => {
     expect(await deps.importRecords.listOf('import', org)).to.have.length(12 - refused.length);
   });
 
-  it('is not lost if nobody knows whether the last write of its upload was made', async () => {
-    const { deps, shown } = await start();
-    const records = deps.importRecords;
-    const id = importIdOf(org, 'a form');
-    const begin = () =>
-      beginImport(deps, by, org, { id, file: 'a.csv', rows: from(numbered(600)), unread, readContact });
-    records.add = async (record) => {
-      const isAdded = await MemoryImportRecords.prototype.add.call(records, record);
-      if (record.kind === 'import') throw new ImportsUnavailable('no response');
-      return isAdded;
-    };
-    expect(await begin().catch((error: unknown) => error)).to.be.instanceOf(ImportsUnavailable);
-    await begin();
-    await workOnImports(deps, never);
-    expect(await shown(id)).to.deep.include({ status: 'done', created: 600 });
+  for (const wasMade of [true, false])
+    for (const isRepeated of [true, false])
+      it(`is not lost if it is unknown that the last write of its upload was ${wasMade ? '' : 'not '}made${isRepeated ? ', and saved once if the form is repeated' : ''}`, async () => {
+        const { deps, shown, waiting } = await start();
+        const records = deps.importRecords;
+        const id = importIdOf(org, 'a form');
+        const begin = () =>
+          beginImport(deps, by, org, { id, file: 'a.csv', rows: from(numbered(600)), unread, readContact });
+        const add: typeof records.add = (record) => MemoryImportRecords.prototype.add.call(records, record);
+        records.add = async (record) => {
+          if (wasMade || record.kind !== 'import') await add(record);
+          if (record.kind === 'import') throw new ImportsUnavailable('no response');
+          return true;
+        };
+        expect(await begin().catch((error: unknown) => error)).to.be.instanceOf(ImportsUnavailable);
+        records.add = add;
+        if (isRepeated) await begin();
+        await workOnImports(deps, never);
+        expect(await shown(id)).to.deep.include({ status: 'done', created: 600 });
+        expect([await waiting(), records.countOf('import-part')]).to.deep.equal([[], 0]);
+      });
+
+  it('is kept as a whole or not at all, wherever its upload stands still until it counts as broken off', async () => {
+    let isOver = false;
+    for (let stop = 1; !isOver; stop += 1) {
+      isOver = true;
+      const { world, deps, expectAllOrNothing } = await start();
+      const importRecords = standingStill(deps.importRecords, async (call) => {
+        if (call !== stop) return;
+        isOver = false;
+        world.clock.set(world.clock.now() + 21 * minute);
+        await workOnImports(deps, never);
+      });
+      const id = importIdOf(org, 'a form');
+      const file = { id, file: 'a.csv', rows: from(numbered(401)), unread, readContact };
+      const answer = beginImport({ ...deps, importRecords }, by, org, file);
+      await expectAllOrNothing(id, 401, answer, `after call ${stop}`);
+    }
   });
+
+  it('keeps no row of an upload once that was given up', async () => {
+    const { world, deps } = await start();
+    const kept: number[] = [];
+    const rows = async function* (): AsyncGenerator<FileRow> {
+      yield* numbered(250);
+      world.clock.set(world.clock.now() + 21 * minute);
+      await workOnImports(deps, never);
+      for (const each of numbered(901).slice(250)) {
+        kept.push(deps.importRecords.countOf('import-part'));
+        yield each;
+      }
+    };
+    const file = { id: importIdOf(org, 'a form'), file: 'a.csv', rows: rows(), unread, readContact };
+    const refusal = await beginImport(deps, by, org, file).catch((error: unknown) => error);
+    expect(refusal).to.be.instanceOf(ImportsUnavailable);
+    // It is noticed with the next part.
+    expect(kept).to.deep.equal(Array.from({ length: 150 }, () => 0));
+  });
+
+  for (const age of [0, 21])
+    it(`is kept as a whole or not at all, wherever a worker stands still that saw it incomplete at ${age} minutes`, async () => {
+      let isOver = false;
+      for (let stop = 1; !isOver; stop += 1) {
+        isOver = true;
+        const { world, deps, expectAllOrNothing } = await start();
+        const id = importIdOf(org, 'a form');
+        let goOn = (): void => undefined;
+        let worker = Promise.resolve();
+        const importRecords = standingStill(deps.importRecords, async (call) => {
+          if (call !== stop) return;
+          isOver = false;
+          goOn();
+          await answer.catch(() => undefined);
+          world.clock.set(world.clock.now() + 21 * minute);
+        });
+        const rows = async function* (): AsyncGenerator<FileRow> {
+          yield* numbered(250);
+          world.clock.set(world.clock.now() + age * minute);
+          await new Promise<void>((resolve) => {
+            goOn = resolve;
+            worker = workOnImports({ ...deps, importRecords }, never).finally(resolve);
+          });
+          yield* numbered(401).slice(250);
+        };
+        const file = { id, file: 'a.csv', rows: rows(), unread, readContact };
+        const answer = beginImport(deps, by, org, file);
+        await answer.catch(() => undefined);
+        await worker;
+        await expectAllOrNothing(id, 401, answer, `after call ${stop}`);
+        // A worker looks for more parts than any file has: its later looks are alike.
+        if (stop === 12) break;
+      }
+    });
 
   it('leaves no rows of an upload whose process died, an hour later, and of one that wasn’t done in a week', async () => {
     const { world, deps, begin, uploadOf, copyOf, waiting } = await start();

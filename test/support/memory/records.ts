@@ -66,6 +66,11 @@ class MemoryRecords<Kind extends string> implements Records<Kind> {
       if (this.#current(kind, id) === null) this.#records.delete(keyOf(kind, id));
   }
 
+  /** How many of a kind are there, whoever owns them. */
+  countOf(kind: Kind): number {
+    return [...this.#records.values()].filter((record) => record.kind === kind).length;
+  }
+
   #current(kind: Kind, id: string): FoundRecord<Kind> | null {
     if (this.away) throw new this.#Unavailable('the records are away');
     const found = this.#records.get(keyOf(kind, id));
