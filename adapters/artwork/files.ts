@@ -1,5 +1,5 @@
 import { readFileSync, renameSync, statSync, utimesSync } from 'node:fs';
-import { mkdir, mkdtemp, open, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import {
   ArtworkUnavailable,
@@ -86,6 +86,11 @@ export const fileArtwork = (directory: string, clock: Clock): Artwork => {
     return mkdtemp(join(place, `${clock.now()}-`));
   };
 
+  const renewNow = (place: string): void => {
+    const now = clock.now() / 1000;
+    utimesSync(place, now, now);
+  };
+
   return {
     put: (digest, pictures) =>
       guarded(async () => {
@@ -101,13 +106,19 @@ export const fileArtwork = (directory: string, clock: Clock): Artwork => {
             if (timeOf(place) !== null) renameSync(place, `${folder}${damaged}`);
             renameSync(folder, place);
           }
-          const now = clock.now() / 1000;
-          utimesSync(place, now, now);
+          renewNow(place);
           for (const above of [dirname(place), directory, dirname(directory)]) await sync(above);
         } finally {
           if (folder !== null)
             for (const rest of ['', damaged]) await rm(`${folder}${rest}`, { recursive: true, force: true });
         }
+      }),
+
+    renew: (digest) =>
+      guarded(async () => {
+        const isThere = timeOf(placeOf(digest)) !== null;
+        if (isThere) renewNow(placeOf(digest));
+        return isThere;
       }),
 
     get: (digest, size) => guarded(() => orIfMissing(readFile(join(placeOf(digest), fileOf(size))), null)),
@@ -136,7 +147,13 @@ export const fileArtwork = (directory: string, clock: Clock): Artwork => {
     removeUnfinished: async (before) => {
       const old = (await namesIn(unfinished)).filter((name) => Number.parseInt(name) < before);
       await guarded(() =>
-        attemptAll(old, (name) => rm(join(directory, unfinished, name), { recursive: true, force: true })),
+        attemptAll(old, async (name) => {
+          const folder = join(directory, unfinished, name);
+          const removed = `${folder}-removed`;
+          // So that a put that goes on finds all of its files or none.
+          await orIfMissing(rename(folder, removed), undefined);
+          await rm(removed, { recursive: true, force: true });
+        }),
       );
     },
   };

@@ -286,7 +286,7 @@ export const offerHandwriting = async (
 
 /** Where the fronts of the first collection come from, and go to. */
 export interface CollectionFronts {
-  readonly artwork: Pick<Artwork, 'put'>;
+  readonly artwork: Pick<Artwork, 'put' | 'renew'>;
   readonly frontOf: (slug: string) => Promise<MadeFronts[number]>;
 }
 
@@ -302,14 +302,20 @@ export const stockCatalogue = async (deps: DesignDeps, fronts?: CollectionFronts
       state === null ? put(state) : [];
   for (const name of firstHandwritings)
     await run(deps, initiator, null, handwriting, handwritingId(name), onlyNew(putHandwriting(name, true)));
-  const put = async (slug: string): Promise<Front | null> => {
+  const put = async (slug: string): Promise<MadeFronts[number] | null> => {
     const isNew = (await deps.streams.load(collectionCard, slug)).state === null;
     if (!isNew || fronts === undefined) return null;
     const front = await fronts.frontOf(slug);
     await fronts.artwork.put(front.digest, front.pictures);
-    return Front.parse(front);
+    return front;
   };
   const made = await Promise.all(firstCollection.map(({ slug }) => put(slug)));
-  for (const [at, { slug, title }] of firstCollection.entries())
-    await run(deps, initiator, null, collectionCard, slug, onlyNew(putCollectionCard(title, true, made[at])));
+  for (const [at, { slug, title }] of firstCollection.entries()) {
+    const front = made[at] ?? null;
+    const publish = putCollectionCard(title, true, front && Front.parse(front));
+    await run(deps, initiator, null, collectionCard, slug, onlyNew(publish));
+    // Its event may have taken so long that it was removed as unused.
+    if (front !== null && !(await fronts?.artwork.renew(front.digest)))
+      await fronts?.artwork.put(front.digest, front.pictures);
+  }
 };

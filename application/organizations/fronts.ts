@@ -109,10 +109,18 @@ export const findFront = async (
   return record?.owner === org ? UploadedFront.parse(record.data) : null;
 };
 
+const notKept = (): DomainError =>
+  new DomainError('not_found', 'This picture is not kept any more. Upload it again.');
+
+/** Keeps it from being removed as unused for as long as an event may take. Throws `not_found`. */
+const keep = async ({ artwork }: FrontDeps, { digest }: Front): Promise<void> => {
+  if (!(await artwork.renew(digest))) throw notKept();
+};
+
 /**
  * Saves a picture that waits as a design, or publishes its collection card with it; a repeat saves nothing
  * and gives false, the other fit a second design.
- * Throws `not_found` and `invalid_parameter`.
+ * Throws `not_found`, also if the picture was removed before its event came, and `invalid_parameter`.
  */
 export const saveFront = async (
   deps: FrontDeps,
@@ -122,15 +130,16 @@ export const saveFront = async (
   fit: string,
 ): Promise<boolean> => {
   const found = await findFront(deps, org, id);
-  if (found === null) throw new DomainError('not_found', 'This picture is not kept any more.');
+  if (found === null) throw notKept();
   const front = found.fronts.find((each) => each.fit === fit);
   if (front === undefined)
     throw new DomainError('invalid_parameter', 'Choose how the picture comes on the card.', 'fit');
   const { name, slug } = found;
-  if (slug !== null) {
-    await publishCollectionCard(deps, initiator, slug, name, true, front);
-    return true;
-  }
   const design = derivedUuid('design of a picture', org, id, fit);
-  return (await addDesign(deps, initiator, org, name, null, design, front)).made;
+  let made = true;
+  await keep(deps, front);
+  if (slug === null) ({ made } = await addDesign(deps, initiator, org, name, null, design, front));
+  else await publishCollectionCard(deps, initiator, slug, name, true, front);
+  await keep(deps, front);
+  return made;
 };

@@ -21,10 +21,13 @@ export class ArtworkUnavailable extends NamedError {}
  */
 export interface Artwork {
   /**
-   * Durable and whole when it resolves; a put that broke off is not there at all. A repeat moves `putAt`, and
-   * keeps the pictures that are there, unless they have other bytes.
+   * Durable and whole when it resolves; a put that broke off, or whose bytes were removed as unfinished, is
+   * not there at all. A repeat moves `putAt`, and keeps the pictures that are there, unless they have other
+   * bytes.
    */
   put(digest: ArtworkDigest, pictures: Pictures): Promise<void>;
+  /** Moves `putAt` of pictures that are there, which keeps them from a removal; false if there are none. */
+  renew(digest: ArtworkDigest): Promise<boolean>;
   get(digest: ArtworkDigest, size: PictureSize): Promise<Buffer | null>;
   /** Removes the pictures unless they were put at that moment or later. Needs no room. */
   remove(digest: ArtworkDigest, putBefore: Milliseconds): Promise<void>;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createHash } from 'node:crypto';
-import type { Artwork, Pictures } from '../../application/ports/artwork.js';
+import { ArtworkUnavailable, type Artwork, type Pictures } from '../../application/ports/artwork.js';
 import { ArtworkDigest } from '../../domain/artwork.js';
 import type { VirtualClock } from '../support/memory/clock.js';
 
@@ -11,6 +11,11 @@ interface Opened {
   readonly reopen?: () => Artwork;
   /** Puts pictures, and breaks off before they are there; absent if a put is whole anyway. */
   readonly breakOff?: (digest: ArtworkDigest, pictures: Pictures) => Promise<unknown>;
+  /**
+   * Begins a put that stands still amid its bytes until it is told to go on, and then gives its error; absent
+   * if a put is whole at once.
+   */
+  readonly halt?: (digest: ArtworkDigest, pictures: Pictures) => Promise<() => Promise<unknown>>;
   /** Take bytes from a print master that is there, or alter one; absent if none can get lost. */
   readonly damages?: readonly ((digest: ArtworkDigest) => Promise<unknown>)[];
   /** How much is stored of pictures that are not there. */
@@ -96,6 +101,18 @@ export const artworkContract = (name: string, open: () => Promise<Opened>): void
         expect(await leftovers()).to.equal(0);
       }));
 
+    it('renews a front that is there, which keeps it, and no other', () =>
+      using(async ({ artwork, clock }) => {
+        const began = clock.now();
+        await artwork.put(digest, front);
+        await clock.advance(1_000);
+        expect([await artwork.renew(digest), await artwork.renew(otherDigest)]).to.deep.equal([true, false]);
+        await artwork.remove(digest, began + 1_000);
+        expect(await listed(artwork)).to.deep.equal([{ digest, putAt: began + 1_000 }]);
+        await artwork.remove(digest, began + 1_001);
+        expect([await artwork.renew(digest), await listed(artwork)]).to.deep.equal([false, []]);
+      }));
+
     it('replaces a picture that has lost bytes, or has others, when it is put again', () =>
       using(async ({ artwork, damages = [], clock, leftovers }) => {
         await artwork.put(digest, front);
@@ -129,6 +146,27 @@ export const artworkContract = (name: string, open: () => Promise<Opened>): void
         await artwork.removeUnfinished(began + 1);
         expect(await leftovers()).to.equal(0);
         expect((await artwork.get(digest, 'master'))?.equals(front.master)).to.equal(true);
+      }));
+
+    it('fails a put that stood still for so long that its bytes were cleared away', () =>
+      using(async ({ artwork, clock, halt, leftovers }) => {
+        if (halt === undefined) return;
+        const goOn = await halt(digest, front);
+        await artwork.removeUnfinished(clock.now() + 1);
+        expect(await goOn()).to.be.instanceOf(ArtworkUnavailable);
+        expect([await artwork.get(digest, 'preview'), await listed(artwork)]).to.deep.equal([null, []]);
+        expect(await leftovers()).to.equal(0);
+        await artwork.put(digest, front);
+        expect((await artwork.get(digest, 'master'))?.equals(front.master)).to.equal(true);
+      }));
+
+    it('counts the time of a put from its end', () =>
+      using(async ({ artwork, clock, halt }) => {
+        if (halt === undefined) return;
+        const goOn = await halt(digest, front);
+        await clock.advance(1_000);
+        expect(await goOn()).to.equal(null);
+        expect(await listed(artwork)).to.deep.equal([{ digest, putAt: clock.now() }]);
       }));
   });
 };

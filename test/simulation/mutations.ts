@@ -15,7 +15,7 @@ export interface Mutation {
   readonly money?: true;
   /** A trouble in which it shows; without it the seeds draw theirs. */
   readonly weather?: string;
-  /** The folders of tests that notice it, below `test/`: these are run instead of the simulation. */
+  /** The tests that notice it, or their folders, below `test/`: these are run instead of the simulation. */
   readonly tests?: readonly string[];
 }
 
@@ -52,7 +52,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     money: true,
   },
   'no-owes': {
-    rule: 'Money, rule 3: what an event owes is returned, whoever dies',
+    rule: 'Money, rule 3: what an event owes is returned, whichever process dies',
     file: 'domain/open-money.js',
     text: 'if (amount > 0 && !this.#early.delete(name))',
     instead: 'if (false)',
@@ -95,7 +95,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     money: true,
   },
   'lost-order': {
-    rule: 'Money, rule 9: an order brings its movement, whoever dies',
+    rule: 'Money, rule 9: an order brings its movement, whichever process dies',
     file: 'domain/open-money.js',
     text: '            this.#observeOrder(event);',
     instead: '            void 0;',
@@ -202,7 +202,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     instead: "return begun(code, null); throw new DomainError('idempotency_key_reused'",
   },
   'no-copy': {
-    rule: 'The design of a card of the collection becomes one of the organization, whoever dies',
+    rule: 'The design of a card of the collection becomes one of the organization, whichever process dies',
     file: 'application/money/reconciler.js',
     text: 'const isMade = await makeCopy(deps, command, piece);',
     instead: 'const isMade = false;',
@@ -544,10 +544,31 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     tests: ['application/contacts'],
   },
   'never-begun': {
-    rule: 'Imports: a complete upload is saved, whoever dies',
+    rule: 'Imports: a complete upload is saved, whichever process dies',
     file: 'application/contacts/run-imports.js',
     text: 'await addImport(deps, upload, beginning);',
     instead: '',
     tests: ['application/contacts'],
+  },
+  'swept-before-its-event': {
+    rule: 'Pictures: an event that names one has it kept for as long as the event may take',
+    file: 'application/organizations/fronts.js',
+    text: 'await keep(deps, front);\n    if',
+    instead: 'if',
+    tests: ['application/organizations'],
+  },
+  'swept-at-its-event': {
+    rule: 'Pictures: a save whose picture was removed before its event came says so',
+    file: 'application/organizations/fronts.js',
+    text: 'await keep(deps, front);\n    return made;',
+    instead: 'return made;',
+    tests: ['application/organizations'],
+  },
+  'swept-in-parts': {
+    rule: 'Pictures: a put that goes on while it is cleared away finds all of its files or none',
+    file: 'adapters/artwork/files.js',
+    text: 'await orIfMissing(rename(folder, removed), undefined);\n                await rm(removed,',
+    instead: 'await rm(folder,',
+    tests: ['adapters/artwork/files.test.js'],
   },
 };

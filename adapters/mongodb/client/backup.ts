@@ -2,6 +2,7 @@ import { closeSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { BSON, type Document } from 'mongodb';
 import type { MongoDatabase } from './database.js';
+import { unfinished } from '../records/artwork.js';
 import { mongoPersonalKeys } from '../records/personal-keys.js';
 import { batchSize } from './documents.js';
 import { duplicatesIn } from './refusals.js';
@@ -13,7 +14,7 @@ const signIns = 'sign_in_records';
  */
 const kept = [
   'checkpoints', 'deliveries', 'delivery_targets', 'erased_cards', 'hook_calls', 'hook_uses', 'idempotency_keys', 'key_uses', 'log_checkpoints', 'log_damage', 'redrives', 'relayed_endpoints', 'requests', 'sequences', signIns,
-  // A file of GridFS comes into being after its chunks: they are copied the other way round.
+  // A picture is there after its chunks: they are copied the other way round.
   'artwork.files', 'artwork.chunks',
   // Last, so that they are not older than the data that they open.
   'personal_key_state', 'personal_key_uses', 'personal_keys',
@@ -42,7 +43,8 @@ export const dumpRecords = async (
     const path = join(folder, `${name}${extension}`);
     const file = openSync(path, 'wx', 0o600);
     try {
-      for await (const document of database.collection(name).find({}, exact))
+      const which = name === 'artwork.files' ? { filename: { $nin: unfinished } } : {};
+      for await (const document of database.collection(name).find(which, exact))
         writeSync(file, BSON.serialize(document));
       fsyncSync(file);
     } finally {
@@ -84,7 +86,7 @@ export const insertMissing = async (
   await insert();
 };
 
-/** Chunks without a file were being written or removed when they were copied: nothing would remove them. */
+/** Chunks of other files were being written or removed when they were copied: nothing would remove them. */
 async function* chunksOfFiles(database: MongoDatabase, chunks: Iterable<Document>): AsyncGenerator<Document> {
   const files = new Set<string>();
   for await (const { _id } of database.collection('artwork.files').find({}, { projection: { _id: 1 } }))

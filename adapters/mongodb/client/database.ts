@@ -191,7 +191,7 @@ export class MongoDatabase {
     return this.#requests().collection<Schema>(name);
   }
 
-  /** A bucket of GridFS, which makes its own indexes. */
+  /** A bucket of GridFS. */
   bucket(bucketName: string): GridFSBucket {
     return new GridFSBucket(this.#requests(), { bucketName });
   }

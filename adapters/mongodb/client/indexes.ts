@@ -14,7 +14,7 @@ const withSubjects = { subjects: { $exists: true } } as const;
  * that changes needs another name.
  */
 export const allIndexes: Readonly<Record<string, readonly IndexDescription[]>> = {
-  // As the driver makes and names them, but only in an empty bucket: one that was restored has none.
+  // Named as by GridFS.
   'artwork.files': [{ key: { filename: 1, uploadDate: 1 }, name: 'filename_1_uploadDate_1' }],
   'artwork.chunks': [{ key: { files_id: 1, n: 1 }, name: 'files_id_1_n_1', unique: true }],
   builds: [{ key: { name: 1, generation: 1 }, name: 'by_name', unique: true }],

@@ -1,17 +1,25 @@
-import { once } from 'node:events';
 import { Binary, ObjectId, type Collection, type Filter } from 'mongodb';
 import { ArtworkUnavailable, type Artwork, type Pictures } from '../../../application/ports/artwork.js';
 import type { Clock } from '../../../application/ports/system.js';
 import { attemptAll } from '../../../application/timing/attempt-all.js';
 import { ArtworkDigest } from '../../../domain/artwork.js';
+import type { Milliseconds } from '../../../domain/ids.js';
 import { guardedPort, type MongoDatabase } from '../client/database.js';
 import { bytesOf, findAll } from '../client/documents.js';
+
+const [beingPut, beingRemoved] = ['being put', 'being removed'];
+/** The names of files whose chunks are not all there. The name of any other is its digest. */
+export const unfinished: readonly string[] = [beingPut, beingRemoved];
+/** In bytes, as the driver has it. */
+const chunkSize = 255 * 1024;
 
 /** As GridFS keeps it. Its chunks are the print master. */
 interface FileDocument {
   readonly _id: ObjectId;
-  /** The digest. */
   readonly filename: string;
+  readonly length: number;
+  readonly chunkSize: number;
+  readonly uploadDate: Date;
   readonly metadata: {
     readonly putAt: Date;
     readonly preview: Binary;
@@ -25,38 +33,52 @@ interface ChunkDocument {
   readonly data: Binary;
 }
 
-/** A file whose chunks are being written or removed. */
-interface UnfinishedDocument {
-  readonly _id: ObjectId;
-  readonly at: Date;
-}
-
 /**
- * Pictures in GridFS. A front is there once its document in `artwork.files` is, which comes last and goes
- * first; puts of one digest at the same time may make two, which are removed together.
+ * Pictures in GridFS. A front is there while its document in `artwork.files` is named by the digest. It gets
+ * that name last, unless its removal has begun, and loses it first. Puts of one digest at the same time may
+ * make two files, which are removed together.
  */
 export const mongoArtwork = (database: MongoDatabase, clock: Clock): Artwork => {
   const files = (): Collection<FileDocument> => database.collection('artwork.files');
   const chunks = (): Collection<ChunkDocument> => database.collection('artwork.chunks');
-  const unfinished = (): Collection<UnfinishedDocument> => database.collection('artwork.unfinished');
-
-  const begin = async (id: ObjectId): Promise<ObjectId> => {
-    const at = new Date(clock.now());
-    await unfinished().updateOne({ _id: { $eq: id } }, { $set: { at } }, { upsert: true });
-    return id;
-  };
-
-  /** Removes the chunks of a file that is not there. */
-  const end = async (id: ObjectId): Promise<void> => {
-    const file = await files().findOne({ _id: { $eq: id } }, { projection: { _id: 1 } });
-    if (file === null) await chunks().deleteMany({ files_id: { $eq: id } });
-    await unfinished().deleteOne({ _id: { $eq: id } });
-  };
 
   const removeFile = async (id: ObjectId, which: Filter<FileDocument> = {}): Promise<void> => {
-    await begin(id);
-    await files().deleteOne({ ...which, _id: { $eq: id } });
-    await end(id);
+    const removing = { $set: { filename: beingRemoved } };
+    const { matchedCount } = await files().updateOne({ ...which, _id: { $eq: id } }, removing);
+    if (matchedCount === 0) return;
+    await chunks().deleteMany({ files_id: { $eq: id } });
+    await files().deleteOne({ _id: { $eq: id } });
+  };
+
+  const removeOld = async (which: Filter<FileDocument>, before: Milliseconds): Promise<void> => {
+    const old = { ...which, 'metadata.putAt': { $lt: new Date(before) } };
+    const found = await findAll(files(), old, { projection: { _id: 1 } });
+    await attemptAll(found, ({ _id }) => removeFile(_id, old));
+  };
+
+  /** Gives how many files the digest has. */
+  const renew = async (digest: ArtworkDigest): Promise<number> => {
+    const renewed = { $max: { 'metadata.putAt': new Date(clock.now()) } };
+    return (await files().updateMany({ filename: { $eq: digest } }, renewed)).matchedCount;
+  };
+
+  const putFile = async (digest: ArtworkDigest, { master, preview, thumbnail }: Pictures): Promise<void> => {
+    const [id, began] = [new ObjectId(), new Date(clock.now())];
+    const metadata = { putAt: began, preview: new Binary(preview), thumbnail: new Binary(thumbnail) };
+    const { length } = master;
+    await files().insertOne({ _id: id, filename: beingPut, length, chunkSize, uploadDate: began, metadata });
+    for (let n = 0; n * chunkSize < length; n++) {
+      const data = new Binary(master.subarray(n * chunkSize, (n + 1) * chunkSize));
+      await chunks().insertOne({ files_id: id, n, data });
+    }
+    // With the digest, too, so that it finds itself where it is repeated.
+    const { matchedCount } = await files().updateOne(
+      { _id: { $eq: id }, filename: { $in: [beingPut, digest] } },
+      { $set: { filename: digest, 'metadata.putAt': new Date(clock.now()) } },
+    );
+    if (matchedCount > 0) return;
+    await chunks().deleteMany({ files_id: { $eq: id } });
+    throw new ArtworkUnavailable('A picture took so long to be put that it was removed as unfinished');
   };
 
   const isWhole = async ({ _id, metadata }: FileDocument, pictures: Pictures): Promise<boolean> => {
@@ -78,27 +100,22 @@ export const mongoArtwork = (database: MongoDatabase, clock: Clock): Artwork => 
   };
 
   const listing = guardedPort(ArtworkUnavailable, {
-    all: async () => findAll(files(), {}, { projection: { filename: 1, 'metadata.putAt': 1 } }),
+    all: async () =>
+      findAll(
+        files(),
+        { filename: { $nin: unfinished } },
+        { projection: { filename: 1, 'metadata.putAt': 1 } },
+      ),
   });
 
   return guardedPort<Artwork>(ArtworkUnavailable, {
     put: async (digest, pictures) => {
-      const { master, preview, thumbnail } = pictures;
-      const putAt = new Date(clock.now());
-      const renewed = { $max: { 'metadata.putAt': putAt } };
       const damaged = await damagedOf(digest, pictures);
-      const { matchedCount } = await files().updateMany({ filename: { $eq: digest } }, renewed);
-      if (matchedCount <= damaged.length) {
-        const id = await begin(new ObjectId());
-        const metadata = { putAt, preview: new Binary(preview), thumbnail: new Binary(thumbnail) };
-        const file = database.bucket('artwork').openUploadStreamWithId(id, digest, { metadata });
-        const written = once(file, 'finish');
-        file.end(master);
-        await written;
-        await end(id);
-      }
+      if ((await renew(digest)) <= damaged.length) await putFile(digest, pictures);
       for (const each of damaged) await removeFile(each);
     },
+
+    renew: async (digest) => (await renew(digest)) > 0,
 
     get: async (digest, size) => {
       const projection = { [`metadata.${size}`]: 1 };
@@ -108,20 +125,13 @@ export const mongoArtwork = (database: MongoDatabase, clock: Clock): Artwork => 
       return Buffer.concat(await database.bucket('artwork').openDownloadStream(file._id).toArray());
     },
 
-    remove: async (digest, putBefore) => {
-      const old = { filename: { $eq: digest }, 'metadata.putAt': { $lt: new Date(putBefore) } };
-      const found = await findAll(files(), old, { projection: { _id: 1 } });
-      for (const { _id } of found) await removeFile(_id, old);
-    },
+    remove: (digest, putBefore) => removeOld({ filename: { $eq: digest } }, putBefore),
 
     async *list() {
       for (const { filename, metadata } of await listing.all())
         yield { digest: ArtworkDigest.parse(filename), putAt: metadata.putAt.getTime() };
     },
 
-    removeUnfinished: async (before) => {
-      const old = await findAll(unfinished(), { at: { $lt: new Date(before) } });
-      await attemptAll(old, ({ _id }) => end(_id));
-    },
+    removeUnfinished: (before) => removeOld({ filename: { $in: unfinished } }, before),
   });
 };

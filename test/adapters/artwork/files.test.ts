@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import {
+import files, {
   mkdir,
   mkdtemp,
   open as openFile,
@@ -10,8 +10,10 @@ import {
   rm,
   stat,
   truncate,
+  unlink,
   writeFile,
 } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileArtwork } from '../../../adapters/artwork/files.js';
@@ -25,6 +27,23 @@ import { VirtualClock } from '../../support/memory/clock.js';
 const alter = async (path: string): Promise<void> => {
   const bytes = await readFile(path);
   await writeFile(path, bytes.fill(7, 3, 9));
+};
+
+const handlesOf = async (): Promise<{ sync: () => Promise<void> }> => {
+  const file = await openFile(import.meta.filename);
+  await file.close();
+  return Object.getPrototypeOf(file);
+};
+
+/** Has the next file whose bytes get to the disk wait for a promise. */
+const onFirstSync = async (wait: () => Promise<void>): Promise<void> => {
+  const handles = await handlesOf();
+  const { sync } = handles;
+  handles.sync = async function () {
+    handles.sync = sync;
+    await wait();
+    await sync.call(this);
+  };
 };
 
 const open = async () => {
@@ -41,6 +60,19 @@ const open = async () => {
       const folder = join(place, 'unfinished', `${clock.now()}-broken`);
       await mkdir(folder, { recursive: true });
       await writeFile(join(folder, 'master.jpg'), master);
+    },
+    halt: async (digest: ArtworkDigest, pictures: Pictures) => {
+      const artwork = fileArtwork(place, clock);
+      const put = () =>
+        artwork.put(digest, pictures).then(
+          () => null,
+          (error: unknown) => error,
+        );
+      return new Promise<() => Promise<unknown>>((isHalted, reject) => {
+        const synced = onFirstSync(() => new Promise<void>((goOn) => isHalted(() => (goOn(), settled))));
+        const settled = synced.then(put);
+        settled.catch(reject);
+      });
     },
     damages: [(path: string) => truncate(path, 3), alter].map(
       (damage) => (digest: ArtworkDigest) =>
@@ -72,12 +104,10 @@ describe('pictures in files', () => {
     const { artwork, place, close } = await open();
     const master = Buffer.from('a front');
     const digest = ArtworkDigest.parse('0'.repeat(64));
-    const file = await openFile(import.meta.filename);
-    const handles: typeof file = Object.getPrototypeOf(file);
-    await file.close();
-    const sync = Reflect.get(handles, 'sync');
+    const handles = await handlesOf();
+    const { sync } = handles;
     const hadPlace: boolean[] = [];
-    handles.sync = function (this: typeof file) {
+    handles.sync = function () {
       hadPlace.push(existsSync(join(place, digest.slice(0, 2), digest.slice(2))));
       return sync.call(this);
     };
@@ -98,6 +128,27 @@ describe('pictures in files', () => {
     const before = await stat(join(place, 'unfinished'));
     await artwork.remove(digest, clock.now());
     expect((await stat(join(place, 'unfinished'))).mtimeMs).to.equal(before.mtimeMs);
+    await close();
+  });
+
+  it('are not there if a put goes on while its bytes are being cleared away', async () => {
+    const { artwork, place, clock, halt, close } = await open();
+    const master = Buffer.from('a front');
+    const digest = ArtworkDigest.parse('0'.repeat(64));
+    const goOn = await halt(digest, { master, preview: master, thumbnail: master });
+    const { rm: remove } = files;
+    const ends: unknown[] = [];
+    files.rm = async (path, options) => {
+      files.rm = remove;
+      syncBuiltinESMExports();
+      await unlink(join(String(path), 'master.jpg'));
+      ends.push(await goOn());
+      await remove(path, options);
+    };
+    syncBuiltinESMExports();
+    await artwork.removeUnfinished(clock.now() + 1);
+    expect(ends[0]).to.be.instanceOf(ArtworkUnavailable);
+    expect([await artwork.get(digest, 'thumbnail'), await leftoversInFiles(place)]).to.deep.equal([null, 0]);
     await close();
   });
 

@@ -37,8 +37,9 @@ import { recordsContract } from '../../contract/records.js';
 import { Uuid } from '../../../domain/ids.js';
 import { leftoversInMongo } from '../../support/artwork/leftovers.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
+import { eventually } from '../../support/time/eventually.js';
 import { standingClock } from '../../support/time/standing-clock.js';
-import { RefusingMongo } from '../../support/servers/refusing-mongo.js';
+import { RefusingMongo, type Refusal } from '../../support/servers/refusing-mongo.js';
 import { endsByIndex, nameOf, queriesOf, type Index, type QueryShape } from './query-shapes.js';
 import { freshDatabase, hearingWrites } from './support.js';
 
@@ -51,7 +52,6 @@ const small = new Set([
   'releases',
   'rebuild_requests',
   'log_damage',
-  'artwork.unfinished',
 ]);
 
 /** Queries that pass over documents of what they look at, and why these are few. */
@@ -191,14 +191,31 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
     const { database, end } = fresh();
     const clock = new VirtualClock();
     const artwork = mongoArtwork(database, clock);
+    const atSecondChunk = (refusal: Refusal): void => {
+      const chunk = { commands: ['insert'], collection: 'artwork.chunks', times: 1 };
+      server.refuse({ ...chunk, refusal: { executesAfter: Promise.resolve() } }, { ...chunk, refusal });
+    };
     return {
       artwork,
       clock,
       reopen: () => mongoArtwork(database, clock),
       breakOff: (digest, pictures) => {
-        const refusal = { refuses: { code: 2, codeName: 'BadValue' } };
-        server.refuse({ commands: ['insert'], collection: 'artwork.files', times: 1, refusal });
+        atSecondChunk({ refuses: { code: 2, codeName: 'BadValue' } });
         return artwork.put(digest, pictures).catch(() => undefined);
+      },
+      halt: async (digest, pictures) => {
+        let resume = (): void => undefined;
+        const executesAfter = new Promise<void>((resolve) => (resume = resolve));
+        atSecondChunk({ executesAfter });
+        const put = artwork.put(digest, pictures).then(
+          () => null,
+          (error: unknown) => error,
+        );
+        await eventually(() => server.caught.length === 2, { what: 'the second chunk' });
+        return () => {
+          resume();
+          return put;
+        };
       },
       damages: [null, { $set: { data: new Binary(Buffer.from('others')) } }].map(
         (change) => async (digest: ArtworkDigest) => {

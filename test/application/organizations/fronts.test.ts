@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { addDesign, erasePicture } from '../../../application/organizations/administer.js';
+import { addDesign, erasePicture, stockCatalogue } from '../../../application/organizations/administer.js';
 import {
   findFront,
   saveFront,
@@ -12,6 +12,7 @@ import { foldDocument } from '../../../application/projecting/read-your-writes.j
 import { execute } from '../../../application/writing/execute.js';
 import { collectionCard, putCollectionCard } from '../../../domain/catalogue.js';
 import { streamName, Uuid } from '../../../domain/ids.js';
+import { house } from '../../../domain/members.js';
 import { saveDesign, organization, organizationStream } from '../../../domain/organization.js';
 import { collectionCards } from '../../../projections/catalogue.js';
 import { organizations } from '../../../projections/organizations.js';
@@ -102,6 +103,78 @@ describe('a picture for a design', () => {
       await sweep();
     }
     expect(await stored()).to.have.length(2);
+  });
+
+  for (const [slug, events] of [
+    [null, 'DesignSaved'],
+    ['wave', 'CollectionCardPublished'],
+  ] as const) {
+    const uploaded = async () => {
+      const started = await start();
+      const { deps, world, sweep } = started;
+      const owner = slug === null ? org : house;
+      const id = await uploadFront(deps, owner, 'Ours', aFile().read(), slug);
+      const save = () => saveFront(deps, by, owner, id, 'fill').catch(String);
+      const recorded = async () =>
+        (await world.store.readLog(0n, 1_000)).filter(
+          ({ type, data }) => type === events && JSON.stringify(data).includes(front('a').digest),
+        ).length;
+      const standStill = async (minutes: number) => {
+        await world.clock.advance(minutes * minute);
+        await sweep();
+      };
+      /** Before its event. */
+      const standsStill = (minutes: number) => {
+        const append = world.store.append.bind(world.store);
+        world.store.append = async (...given) => {
+          world.store.append = append;
+          await standStill(minutes);
+          return append(...given);
+        };
+      };
+      return { ...started, save, recorded, standStill, standsStill };
+    };
+
+    it(`is refused, and not in ${events}, if it was removed while the save stood still`, async () => {
+      const { deps, save, stored, recorded, standStill } = await uploaded();
+      const find = deps.importRecords.find.bind(deps.importRecords);
+      deps.importRecords.find = async (...given) => {
+        const found = await find(...given);
+        await standStill(41);
+        return found;
+      };
+      expect(await save()).to.include('not kept any more');
+      expect([await stored(), await recorded()]).to.deep.equal([[], 0]);
+    });
+
+    it(`is kept from the save on, however late ${events} comes within 40 minutes`, async () => {
+      const { save, stored, recorded, world, standsStill } = await uploaded();
+      await world.clock.advance(29 * minute);
+      standsStill(39);
+      expect(await save()).to.equal(true);
+      expect([await stored(), await recorded()]).to.deep.equal([['a'], 1]);
+    });
+
+    it(`is said not to be there if ${events} came when it was removed, until it is uploaded again`, async () => {
+      const { save, stored, recorded, upload, standsStill } = await uploaded();
+      standsStill(41);
+      expect(await save()).to.include('not kept any more');
+      expect([await stored(), await recorded()]).to.deep.equal([[], 1]);
+      await upload();
+      expect(await stored()).to.include('a');
+    });
+  }
+
+  it('of the first collection is there, though its event came when it was removed', async () => {
+    const { deps, world, sweep, stored } = await start();
+    const append = world.store.append.bind(world.store);
+    world.store.append = async (...given) => {
+      await world.clock.advance(41 * minute);
+      await sweep();
+      return append(...given);
+    };
+    await stockCatalogue(deps, { artwork: deps.artwork, frontOf: async () => ({ ...front('a'), pictures }) });
+    expect(await stored()).to.deep.equal(['a']);
   });
 
   it('is gone although another one can not be removed', async () => {

@@ -8,7 +8,8 @@ export const leftoversInFiles = async (artwork: string): Promise<number> =>
 
 /** How much a database has of fronts that are not there. */
 export const leftoversInMongo = async (database: MongoDatabase): Promise<number> => {
-  const files = await database.collection('artwork.files').distinct('_id');
-  const chunks = database.collection('artwork.chunks').countDocuments({ files_id: { $nin: files } });
-  return (await chunks) + (await database.collection('artwork.unfinished').countDocuments({}));
+  const [files, chunks] = [database.collection('artwork.files'), database.collection('artwork.chunks')];
+  const whole = await files.distinct('_id', { filename: /^[0-9a-f]{64}$/ });
+  const others = (await files.countDocuments({})) - whole.length;
+  return others + (await chunks.countDocuments({ files_id: { $nin: whole } }));
 };

@@ -14,6 +14,12 @@ export class MemoryArtwork implements Artwork {
     this.#fronts.set(digest, { pictures: known, putAt: this.clock.now() });
   }
 
+  async renew(digest: ArtworkDigest): Promise<boolean> {
+    const known = this.#fronts.get(digest);
+    if (known !== undefined) await this.put(digest, known.pictures);
+    return known !== undefined;
+  }
+
   async get(digest: ArtworkDigest, size: PictureSize): Promise<Buffer | null> {
     return this.#fronts.get(digest)?.pictures[size] ?? null;
   }

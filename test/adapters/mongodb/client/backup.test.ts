@@ -33,7 +33,6 @@ const named = [
 ].toSorted();
 /** They are made of the log, hold for moments, or are about this copy alone. */
 const notKept = [
-  'artwork.unfinished',
   'builds',
   'leases',
   'log_tiles',
@@ -151,6 +150,8 @@ describeWithEngines(['MONGODB_URL'], 'a copy of what lies in MongoDB', (url) => 
       await mongoArtwork(from.database, clock).put(digest, { master, preview, thumbnail });
       const unfinished = { files_id: new ObjectId(), n: 0, data: new Binary(master) };
       await from.database.collection('artwork.chunks').insertOne(unfinished);
+      const file = { _id: unfinished.files_id, filename: 'being put' };
+      await from.database.collection('artwork.files').insertOne(file);
       const files = await dumpRecords(from.database, folder, { onlyKeys: false });
       await loadRecords(to.database, folder, files, { changed: new Set(), head: 0n });
       const restored = mongoArtwork(to.database, clock);
@@ -158,6 +159,7 @@ describeWithEngines(['MONGODB_URL'], 'a copy of what lies in MongoDB', (url) => 
       expect((await restored.get(digest, 'thumbnail'))?.equals(thumbnail)).to.equal(true);
       const chunks = to.database.collection('artwork.chunks');
       expect(await chunks.countDocuments({ files_id: unfinished.files_id })).to.equal(0);
+      expect(await to.database.collection('artwork.files').countDocuments({})).to.equal(1);
       await to.database.prepareAll(() => undefined);
       for (const name of ['artwork.files', 'artwork.chunks'])
         expect(await to.database.collection(name).indexes(), name).to.have.length(2);

@@ -83,11 +83,39 @@ describeWithEngines(['MONGODB_URL'], 'a write in MongoDB that another process is
       const putAt = (now: number) => mongoArtwork(database, standingClock(now));
       await putAt(500).put(digest, pictures);
       const late = delaying(database, (call) =>
-        call === 'deleteOne artwork.files' ? putAt(2_000).put(digest, pictures) : null,
+        call === 'updateOne artwork.files' ? putAt(2_000).put(digest, pictures) : null,
       );
       const removing = mongoArtwork(late, standingClock(2_000));
       await removing.remove(digest, 1_000);
       expect((await putAt(2_000).get(digest, 'master'))?.equals(master)).to.equal(true);
+    } finally {
+      await end();
+    }
+  });
+
+  it('of what is left of a put: leaves it to a put that has ended meanwhile', async () => {
+    const { database, end } = freshDatabase(url);
+    try {
+      const digest = ArtworkDigest.parse('ab'.repeat(32));
+      const master = Buffer.alloc(600_000, 'dots of a front');
+      const pictures = { master, preview: Buffer.from('preview'), thumbnail: Buffer.from('thumbnail') };
+      let [put, sweep] = [Promise.resolve(), Promise.resolve()];
+      let isFound = (): void => undefined;
+      const found = new Promise<void>((resolve) => (isFound = resolve));
+      const late = delaying(database, (call) => {
+        if (call !== 'updateOne artwork.files') return null;
+        isFound();
+        return put;
+      });
+      const removing = mongoArtwork(late, standingClock(2_000));
+      const slow = delaying(database, (call) => {
+        if (call === 'insertOne artwork.chunks') sweep = removing.removeUnfinished(1_000);
+        return call === 'insertOne artwork.chunks' ? found : null;
+      });
+      put = mongoArtwork(slow, standingClock(500)).put(digest, pictures);
+      await put;
+      await sweep;
+      expect((await removing.get(digest, 'master'))?.equals(master)).to.equal(true);
     } finally {
       await end();
     }
