@@ -3,6 +3,8 @@ import type { Socket } from 'node:net';
 const statusLine = /HTTP\/1\.[01] (?:1(\d\d)|([2-5]\d\d)[ \r\n])/y;
 /** The longest text that it matches. */
 const lineLength = 13;
+/** Empty lines may come before a status line. */
+const emptyLines = /[\r\n]*/y;
 const endOfHeaders = /\r?\n\r?\n/g;
 
 /**
@@ -66,6 +68,8 @@ export class Wire {
         at = endOfHeaders.lastIndex;
         this.#isInterim = false;
       }
+      emptyLines.lastIndex = at;
+      at += emptyLines.exec(text)?.[0].length ?? 0;
       statusLine.lastIndex = at;
       const [, interim, status] = statusLine.exec(text) ?? [];
       if (status !== undefined) this.#status = Number(status);

@@ -9,6 +9,7 @@ import {
   type AddressInfo,
   type Server as NetServer,
 } from 'node:net';
+import { inPlainWords } from '../../../adapters/webhook-sender/plain-words.js';
 import { UndiciWebhookSender, type SenderOptions } from '../../../adapters/webhook-sender/sender.js';
 import { nextTurn } from '../../../application/timing/next-turn.js';
 import type { WebhookRequest } from '../../../application/ports/webhook-sender.js';
@@ -468,6 +469,17 @@ describe('the webhook sender', () => {
     });
   });
 
+  it('goes by the response after an unasked 100, also where empty lines come before each', async () => {
+    const port = await raw((send) =>
+      send('\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'),
+    );
+    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({
+      httpStatus: 200,
+      error: null,
+      body: 'ok',
+    });
+  });
+
   it('judges interim responses that fill the beginning in no time', async () => {
     const port = await raw((send, end) => {
       send('HTTP/1.1 100 C\r\n\r\n'.repeat(400));
@@ -583,6 +595,58 @@ describe('the webhook sender', () => {
     expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`)))
       .to.have.property('error')
       .that.equals('the response is not valid HTTP');
+  });
+
+  const tls12Alert = (alert: number): Buffer => Buffer.from([21, 3, 3, 0, 2, 2, alert]);
+  for (const [what, answer, error] of [
+    [
+      'plain HTTP',
+      'HTTP/1.1 400 Bad Request\r\n\r\n',
+      'the receiver does not speak TLS, but perhaps plain HTTP',
+    ],
+    [
+      'alert 40',
+      tls12Alert(40),
+      'the receiver refuses the TLS connection: it wants another cipher or a certificate',
+    ],
+    ['alert 48', tls12Alert(48), 'the TLS connection failed (ERR_SSL_TLSV1_ALERT_UNKNOWN_CA)'],
+    ['alert 70', tls12Alert(70), 'the receiver does not speak TLS 1.2 or 1.3'],
+    ['alert 80', tls12Alert(80), 'the receiver reports an internal error of its TLS'],
+    ['alert 112', tls12Alert(112), 'the receiver has no certificate for this name'],
+  ] as const)
+    // prettier-ignore
+    it(`says in plain words that the receiver answers a handshake with ${what}`, async () => {
+      const server = createNetServer((socket) => {
+        socket.on('error', () => {}).once('data', () => socket.end(answer));
+      });
+      const port = await listening(server);
+      expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({
+        httpStatus: null,
+        error,
+        body: null,
+      });
+    });
+
+  it('says that a receiver speaks an old TLS only', async () => {
+    const old = {
+      ...good,
+      minVersion: 'TLSv1.1',
+      maxVersion: 'TLSv1.1',
+      ciphers: 'DEFAULT@SECLEVEL=0',
+    } as const;
+    const port = await listening(createTlsServer(old).on('tlsClientError', () => {}));
+    expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`)))
+      .to.have.property('error')
+      .that.equals('the receiver does not speak TLS 1.2 or 1.3');
+  });
+
+  it('quotes no message of a library', () => {
+    for (const code of ['ERR_SSL_BAD_RECORD_TYPE', 'ERR_OSSL_EVP_UNSUPPORTED', 'EPROTO', 'UND_ERR_INFO'])
+      expect(inPlainWords(Object.assign(new Error('80:error:0A:SSL\n'), { code }))).to.match(
+        /^the (?:TLS connection|exchange with the receiver) failed \(\w+\)$/,
+      );
+    const mismatch = Object.assign(new Error('raw'), { code: 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' });
+    expect(inPlainWords(mismatch)).to.equal('the response is longer or shorter than its Content-Length');
   });
 
   it('sends nothing if the attempt may not start at the last moment', async () => {
