@@ -37,6 +37,8 @@ const refusalOf = (file: Buffer, error: unknown): string => {
   if (stranger !== undefined) return stranger;
   if (/pixel limit/.test(message))
     return `The picture has more than ${count(maxDots)} dots. Make it smaller: a card is printed with ${size}.`;
+  if (/coordinates out of range/.test(message))
+    return `The picture has too many dots in one direction for those in the other. Cut it to the card's shape: a card is printed with ${size}.`;
   if (/unsupported image format|is empty/.test(message))
     return 'The file is no PNG, JPEG or WebP picture, whatever its name says. Save it as one of these, and upload that.';
   return 'The picture is damaged or incomplete. Open it, save it again as PNG or JPEG, and upload that.';

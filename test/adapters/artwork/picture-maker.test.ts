@@ -225,6 +225,13 @@ describe('the maker of fronts', () => {
       );
   });
 
+  it('refuses a picture that is too long for its width', async () => {
+    for (const file of [blackPng(60_000, 1), blackPng(1, 60_000)])
+      expect(await refusal(make(file))).to.equal(
+        "The picture has too many dots in one direction for those in the other. Cut it to the card's shape: a card is printed with 1,575 × 2,175.",
+      );
+  });
+
   it('takes no more memory than the dots that it accepts, also to turn a picture that comes bit by bit', async function () {
     this.timeout(240_000);
     const directory = await mkdtemp(join(tmpdir(), 'cards-pictures-'));
