@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { HookRequest } from '../../../application/hooks/fire-hook.js';
 import { maxReferenceLength } from '../../../domain/card.js';
 import { emailIn, hasNoEmail } from '../../../domain/email.js';
+import { DomainError, type Captured } from '../../../domain/errors.js';
 import { isPlainObject, ownProperty } from '../../../domain/plain-object.js';
 import { scalarText, type Payload } from '../../../domain/template.js';
 import { isBlank } from '../../../domain/text.js';
@@ -114,25 +115,55 @@ export const hookPayload = z
 const isOmitted = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'string' && isBlank(value));
 
+/** An object in which fields are looked for, and what its names are told with. */
+interface Source {
+  readonly fields: Payload;
+  readonly prefix: '' | 'recipient.';
+}
+
+/** A value of the payload, and the name under which it was sent. */
+interface Found {
+  readonly value?: unknown;
+  readonly name?: string;
+}
+
 /**
- * The first value under one of the names that is not blank; undefined if there is none. A value of the wrong
- * type is not blank: it is refused later, not passed over.
+ * The first value under one of the names that is not blank. A value of the wrong type is not blank: it is
+ * refused later, not passed over.
  */
-const find = (sources: readonly Payload[], ...names: readonly string[]): unknown => {
-  for (const source of sources)
+const find = (sources: readonly Source[], ...names: readonly string[]): Found => {
+  for (const { fields, prefix } of sources)
     for (const name of names) {
-      const value = ownProperty(source, name);
-      if (!isOmitted(value)) return value;
+      const value = ownProperty(fields, name);
+      if (!isOmitted(value)) return { value, name: `\`${prefix}${name}\`` };
     }
-  return undefined;
+  return {};
 };
 
 /** A first or last name of the wrong type takes the place of the name, so that the name is refused. */
-const wrongType = (value: unknown): unknown => (typeof value === 'string' ? undefined : value);
+const isWrongType = ({ value }: Found): boolean => value !== undefined && typeof value !== 'string';
 
-/** Whether it can be a person's name: beside a part of one in the object may stand an order's `#1001`. */
+/** Whether it can be a person's name: beside the parts of one may stand an order's `#1001`. */
 const isName = (value: unknown): boolean =>
-  typeof value === 'string' && /^[^\d#@]*\p{L}[^\d#@]*$/u.test(value);
+  typeof value === 'string' && /^(?:[^\d#@]|\d(?:st|nd|rd|th)\b)+$/u.test(value) && /\p{L}/u.test(value);
+
+/** The names under which a field may be sent, in words. */
+const namesFor = (field: string): string =>
+  field === 'name' ? '`name`, or both `first_name` and `last_name`' : `\`${namesOf(field).join('` or `')}\``;
+
+/** A refusal that says, too, under which name its field was sent or may be sent. */
+const explained = <T>(read: Captured<T>, found: Readonly<Record<string, Found>>): Captured<T> => {
+  if ('value' in read) return read;
+  const { code, message, param } = read.refusal;
+  const field = param?.replace('recipient.', '') ?? '';
+  const { name } = found[field] ?? { name: `\`${param}\`` };
+  if (name === `\`${param}\``) return read;
+  const told =
+    name === undefined
+      ? `Send ${namesFor(field)}, at the top level or in \`recipient\`, not in another object.`
+      : `It was sent as ${name}.`;
+  return { refusal: new DomainError(code, `${message} ${told}`, param) };
+};
 
 /**
  * Reads a payload that a form tool or a shop posts to a hook. It looks for every field of a card, under its
@@ -141,32 +172,48 @@ const isName = (value: unknown): boolean =>
  */
 export const readHookPayload = (payload: JsonObject): HookRequest => {
   const sent = ownProperty(payload, 'recipient');
-  const both = isPlainObject(sent) ? [sent, payload] : [payload];
+  const top: Source = { fields: payload, prefix: '' };
+  const object: readonly Source[] = isPlainObject(sent) ? [{ fields: sent, prefix: 'recipient.' }] : [];
+  const both = [...object, top];
   const [first, last] = [find(both, 'first_name'), find(both, 'last_name')];
-  const object = both.slice(0, -1);
-  const hasPart = find(object, 'first_name', 'last_name') !== undefined;
-  const isComplete = first !== undefined && last !== undefined;
-  const whole = find(hasPart && (isComplete || !isName(payload['name'])) ? object : both, 'name');
-  const joined = whole === undefined && typeof first === 'string' && typeof last === 'string';
-  const recipient: Record<string, unknown> = {};
-  for (const name of recipientFields) recipient[name] = find(both, ...namesOf(name));
-  recipient['name'] = joined
-    ? `${first.trim()} ${last.trim()}`
-    : (whole ?? wrongType(first) ?? wrongType(last));
+  const hasPart = find(object, 'first_name', 'last_name').value !== undefined;
+  const isComplete = first.value !== undefined && last.value !== undefined;
+  const beside = ownProperty(payload, 'name');
+  const mayBeOther = hasPart || (isComplete && typeof beside === 'string');
+  const isPassedOver = (hasPart && isComplete) || (mayBeOther && !isName(beside));
+  const whole = find(isPassedOver ? object : both, 'name');
+  const joined =
+    whole.value === undefined && typeof first.value === 'string' && typeof last.value === 'string'
+      ? { first: first.value.trim(), last: last.value.trim() }
+      : null;
+  const found: Record<string, Found> = {};
+  for (const name of recipientFields) found[name] = find(both, ...namesOf(name));
+  for (const name of cardFields) found[name] = find([top], ...namesOf(name));
+  if (joined !== null)
+    found['name'] = { value: `${joined.first} ${joined.last}`, name: `${first.name} and ${last.name}` };
+  else found['name'] = whole.value === undefined ? ([first, last].find(isWrongType) ?? {}) : whole;
+  const valuesOf = (names: readonly string[]) =>
+    Object.fromEntries(names.map((name) => [name, found[name]?.value]));
   const isOneAddress = sent === undefined || sent === null || isPlainObject(sent);
-  const body: Record<string, unknown> = { recipient: isOneAddress ? recipient : sent };
-  for (const name of cardFields) body[name] = find([payload], ...namesOf(name));
+  const card = readCardFields({
+    ...valuesOf(cardFields),
+    recipient: isOneAddress ? valuesOf(recipientFields) : sent,
+  });
   const { external_id: externalId } = parseFields(contactReference, payload);
-  const emails = both.map((source) => emailIn(ownProperty(source, 'email')));
+  const emails = both.map(({ fields }) => emailIn(ownProperty(fields, 'email')));
   const email = emails.find((read) => !hasNoEmail(read));
   return {
-    card: readCardFields(body),
-    hasMessage: body['message'] !== undefined,
+    card: {
+      ...card,
+      recipient: explained(card.recipient, found),
+      reference: explained(card.reference, found),
+    },
+    hasMessage: found['message']?.value !== undefined,
     email: email ?? { value: null },
     // What a contact's own is refused for refers to none.
     externalId: 'value' in externalId ? externalId.value : null,
-    firstName: joined ? first.trim() : null,
-    lastName: scalarText(last),
+    firstName: joined?.first ?? null,
+    lastName: scalarText(last.value),
     payload,
   };
 };

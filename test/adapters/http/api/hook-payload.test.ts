@@ -57,6 +57,11 @@ describe('the recipient of a hook payload', () => {
     const order = { name: '#1001' };
     expect(nameOf({ ...order, recipient: joined })).to.equal('Ann Marie Lee');
     expect(nameOf({ ...order, recipient: { ...joined, name: 'Whole' } })).to.equal('Whole');
+    for (const other of ['#1001', '1001', 'SO-1001', 'ann@example.com', '...'])
+      expect(nameOf({ name: other, ...joined }), other).to.equal('Ann Marie Lee');
+    for (const whole of ['Ann Lee 3rd', 'Ann-Marie Lee, Jr.', 'Ann'])
+      expect(nameOf({ name: whole, ...joined })).to.equal(whole);
+    expect(nameOf({ ...order, first_name: 'Ann' })).to.equal('#1001');
     expect(nameOf({ ...order, ...joined, recipient: { last_name: 'Roe' } })).to.equal('Ann Marie Roe');
     expect(nameOf({ ...order, recipient: { first_name: ' ', city: 'Austin' } })).to.equal('#1001');
     expect(readHookPayload({ ...order, recipient: joined }).firstName).to.equal('Ann Marie');
@@ -90,6 +95,39 @@ describe('the recipient of a hook payload', () => {
     for (const recipient of ['Ann', [address], 5, true, ''])
       expect(recipientOf({ name: 'Ann', ...address, recipient })).to.equal('invalid_recipient recipient');
     expect(recipientOf({ name: 'Ann Lee', ...address, recipient: null })).to.deep.equal(ann);
+  });
+
+  it('is refused with the names under which a field was sent, or may be', () => {
+    const refusalOf = (payload: JsonObject): string => {
+      const { recipient, reference } = readHookPayload(payload).card;
+      const refused = [recipient, reference].find((field) => 'refusal' in field);
+      return refused !== undefined && 'refusal' in refused ? refused.refusal.message : '';
+    };
+    const missing = (names: string): string =>
+      `is required. Send ${names}, at the top level or in \`recipient\`, not in another object.`;
+    const names = missing('`name`, or both `first_name` and `last_name`');
+    expect(refusalOf({ ...address, first_name: 'Ann' })).to.equal(`\`recipient.name\` ${names}`);
+    expect(refusalOf({ name: 'Ann', shipping_address: { ...address } })).to.equal(
+      `\`recipient.line1\` ${missing('`line1` or `address1`')}`,
+    );
+    const { zip: _, ...rest } = { name: 'Ann Lee', ...address };
+    const noString = 'must be a string such as "62701" (a number loses its leading zeros), not a number.';
+    for (const [payload, name] of [
+      [{ ...rest, postal_code: 62701 }, 'postal_code'],
+      [{ ...rest, zip: 62701 }, 'zip'],
+      [{ ...rest, recipient: { postal_code: 62701 } }, 'recipient.postal_code'],
+    ] as const)
+      expect(refusalOf(payload)).to.equal(`\`recipient.zip\` ${noString} It was sent as \`${name}\`.`);
+    expect(refusalOf({ recipient: { ...rest, zip: 62701 } })).to.equal(`\`recipient.zip\` ${noString}`);
+    expect(refusalOf({ ...rest, zip: '62701', id: [] })).to.equal(
+      '`reference` must be a string or a number, not a list. It was sent as `id`.',
+    );
+    const long = 'n'.repeat(200);
+    expect(refusalOf({ ...address, first_name: long, recipient: { last_name: long } })).to.match(
+      / It was sent as `first_name` and `recipient.last_name`\.$/,
+    );
+    expect(refusalOf({ ...address, first_name: 5, last_name: 'Lee' })).to.match(/ sent as `first_name`\.$/);
+    expect(refusalOf({ ...address, recipient: 'Ann' })).to.not.include('sent as');
   });
 
   it('may have its email in the recipient object or at the top level', () => {
