@@ -1,6 +1,6 @@
 import { fewestLines, maxLines } from './letter-layout.js';
 import { penReason, unwritable } from './pen.js';
-import { doesNotFit, unwritableInAddress, type Recipient } from './recipient.js';
+import { doesNotFit, notFilledIn, unwritableInAddress, type Recipient } from './recipient.js';
 
 /**
  * Why a message doesn't fit the card in its handwriting; null if it does. (decision 65: a message that
@@ -36,6 +36,7 @@ export const reasonToHold = (card: {
   const inAddress = unwritableInAddress(card.recipient);
   const reasons = [
     card.doNotMail && optOuts[card.doNotMail],
+    notFilledIn(card.recipient),
     inAddress.length > 0 ? penReason(inAddress, 'address') : null,
     inMessage.length > 0 ? penReason(inMessage, 'message') : null,
     doesNotFit(card.recipient),

@@ -40,13 +40,15 @@ const tooLong = (length: number): DomainError =>
 /** How much of a merge field is quoted, in characters. */
 const maxQuoteLength = 40;
 
-const broken = (field: string): DomainError => {
-  const quote = countCharacters(field) > maxQuoteLength ? `${truncate(field, maxQuoteLength)}…` : field;
-  return new DomainError(
+/** A merge field, or the beginning of a long one. */
+export const quoteOf = (field: string): string =>
+  countCharacters(field) > maxQuoteLength ? `${truncate(field, maxQuoteLength)}…` : field;
+
+const broken = (field: string): DomainError =>
+  new DomainError(
     'broken_merge_field',
-    `The message still contains a merge field: ${quote}. Send the finished text.`,
+    `The message still contains a merge field: ${quoteOf(field)}. Send the finished text.`,
   );
-};
 
 const limited = limitedText(maxMessageLength, tooLong);
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { DomainError } from './errors.js';
+import { mergeFieldIn, quoteOf } from './message.js';
 import { nearestOf } from './nearest.js';
 import { unwritable } from './pen.js';
 import { countCharacters, limitedText, truncate, withMaxLength, type TextRule } from './text.js';
@@ -16,9 +17,11 @@ export const Recipient = z.object({
 });
 export type Recipient = z.infer<typeof Recipient>;
 
+const lastLine = ({ city, state, zip }: Recipient): string => `${city} ${state} ${zip}`;
+
 /** An address as it is written on an envelope. */
-export const addressLines = ({ name, line1, line2, city, state, zip }: Recipient): readonly string[] =>
-  [name, line1, line2, `${city} ${state} ${zip}`].filter((line) => line !== null);
+export const addressLines = (recipient: Recipient): readonly string[] =>
+  [recipient.name, recipient.line1, recipient.line2, lastLine(recipient)].filter((line) => line !== null);
 
 /** The address of a contact, as far as it is known. (decision 43: the address and email of a contact) */
 export const AddressParts = z.object({
@@ -154,11 +157,12 @@ export const withinUs = <Address extends { readonly state: string | null; readon
  * Why a card with this address is held: the parts that are too long for the envelope. Null if there are none.
  * (decision 15: how long an address may be)
  */
-export const doesNotFit = ({ name, line1, line2 }: Recipient): string | null => {
+export const doesNotFit = (recipient: Recipient): string | null => {
   const limits = [
-    ['name', name, maxNameLength],
-    ['line1', line1, maxLineLength],
-    ['line2', line2 ?? '', maxLineLength],
+    ['name', recipient.name, maxNameLength],
+    ['line1', recipient.line1, maxLineLength],
+    ['line2', recipient.line2 ?? '', maxLineLength],
+    ['last line (city, state and ZIP code)', lastLine(recipient), maxLineLength],
   ] as const;
   const reasons = limits
     .filter(([, text, longest]) => countCharacters(text) > longest)
@@ -166,6 +170,18 @@ export const doesNotFit = ({ name, line1, line2 }: Recipient): string | null => 
       ([field, text, longest]) =>
         `${field} does not fit the envelope: it has ${countCharacters(text)} characters, and there is room for ${longest}`,
     );
+  return reasons.length === 0 ? null : `The recipient's ${reasons.join('; ')}`;
+};
+
+/** Matches what programs write for no text. Only a whole part counts: Null is a surname, and Nan a name. */
+const noText = /^(?:(?:undefined|null|\[object \w+\])(?: |$))+$/i;
+
+/** Why a card with this address is held: the parts that a program left open. Null if there are none. */
+export const notFilledIn = ({ name, line1, line2, city }: Recipient): string | null => {
+  const reasons = Object.entries({ name, line1, line2: line2 ?? '', city }).flatMap(([part, text]) => {
+    const found = text === 'NaN' || noText.test(text) ? text : mergeFieldIn(text);
+    return found === null ? [] : [`${part} was not filled in: ${quoteOf(found)}`];
+  });
   return reasons.length === 0 ? null : `The recipient's ${reasons.join('; ')}`;
 };
 

@@ -45,10 +45,36 @@ describe('the reason to hold a card', () => {
           name: 'N'.repeat(40),
           line1: 'L'.repeat(50),
           line2: 'L'.repeat(50),
-          city: 'C'.repeat(60),
+          city: 'C'.repeat(41),
         },
       }),
     ).to.equal(null);
+    expect(reasonToHold({ ...plain, recipient: { ...recipient, city: 'C'.repeat(42) } })).to.equal(
+      "The recipient's last line (city, state and ZIP code) does not fit the envelope: it has 51 characters, and there is room for 50",
+    );
+  });
+
+  it('names the parts of an address that were not filled in', () => {
+    const reasonFor = (more: object) => reasonToHold({ ...plain, recipient: { ...recipient, ...more } });
+    const fields = [
+      '{{name}}',
+      '[[city]]',
+      '*|FNAME|*',
+      '<<Name>>',
+      '«Name»',
+      '${name}',
+      '{{ customer.name }}',
+    ];
+    const nothing = ['undefined', 'UNDEFINED', 'null', 'Null', 'NaN', '[object Object]', 'undefined null'];
+    for (const part of ['name', 'line1', 'line2', 'city'])
+      for (const text of [...fields, ...nothing])
+        expect(reasonFor({ [part]: text })).to.equal(`The recipient's ${part} was not filled in: ${text}`);
+    expect(reasonFor({ name: 'Dear *|FNAME|* *|LNAME|*', line1: '{{line1}}' })).to.equal(
+      "The recipient's name was not filled in: *|FNAME|*; line1 was not filled in: {{line1}}",
+    );
+    expect(reasonFor({ name: `{{${'n'.repeat(60)}}}` })).to.match(/: \{\{n{38}…/);
+    for (const name of ['Ada Null', 'Nan', 'Nan Null', 'Undefined Ltd', '{Ada}', 'object Object'])
+      expect(reasonFor({ name }), name).to.equal(null);
   });
 
   it('says how many lines a message takes that does not fit the card, and what to do', () => {

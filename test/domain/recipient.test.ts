@@ -142,7 +142,7 @@ describe('an envelope', () => {
         name: '😀'.repeat(40),
         line1: 'a'.repeat(50),
         line2: 'a'.repeat(50),
-        city: 'a'.repeat(200),
+        city: '😀'.repeat(41),
       }),
     ).to.equal(null);
     expect(doesNotFit({ ...ann, line2: null })).to.equal(null);
@@ -158,6 +158,10 @@ describe('an envelope', () => {
     expect(doesNotFit({ ...ann, line1: 'a'.repeat(51), line2: 'a'.repeat(200) })).to.equal(
       "The recipient's line1 does not fit the envelope: it has 51 characters, and there is room for 50; line2 does not fit the envelope: it has 200 characters, and there is room for 50",
     );
+    expect(doesNotFit({ ...ann, city: 'a'.repeat(42) })).to.equal(
+      "The recipient's last line (city, state and ZIP code) does not fit the envelope: it has 51 characters, and there is room for 50",
+    );
+    expect(doesNotFit({ ...ann, city: 'a'.repeat(37), zip: '12207-1234' })).to.match(/: it has 51 /);
   });
 });
 

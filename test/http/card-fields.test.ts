@@ -267,16 +267,21 @@ describe('the fields of POST /api/v1/cards', () => {
     });
     it('fits the envelope with 40 characters in the name and 50 in a line; a longer one holds the card', async () => {
       const fits = await accepted(
-        to({ name: 'é'.repeat(40), line1: 'x'.repeat(50), line2: 'y'.repeat(50), city: 'z'.repeat(200) }),
+        to({ name: 'é'.repeat(40), line1: 'x'.repeat(50), line2: 'y'.repeat(50), city: 'z'.repeat(41) }),
       );
       expect([fits['status'], fits['held_reason']]).to.deep.equal(['scheduled', null]);
-      for (const [field, length] of [['name', 41], ['line1', 51], ['line2', 51], ['line1', 200]] as const) {
+      for (const [field, length] of [['name', 41], ['line1', 51], ['line2', 51], ['city', 42], ['line1', 200]] as const) {
         const held = await accepted(to({ [field]: 'x'.repeat(length) }));
         expect([held['status'], held['held_reason']]).to.satisfy(
           ([status, reason]: unknown[]) => status === 'held' && /does not fit the envelope/.test(String(reason)),
         );
       } // prettier-ignore
     });
+  });
+
+  it('holds a card, and charges nothing, if a program did not fill the address in', async () => {
+    const { status, held_reason } = await accepted(to({ city: '{{city}}' }));
+    expect([status, held_reason]).to.deep.equal(['held', "The recipient's city was not filled in: {{city}}"]);
   });
 
   describe('message', () => {

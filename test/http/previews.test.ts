@@ -87,6 +87,14 @@ describe('POST /api/v1/previews', () => {
     expect(String(body['svg']).match(/<text/g)).to.have.length(24);
   });
 
+  it('says that an address does not fit the envelope', async () => {
+    const fits = async (more: object) =>
+      (await preview({ message: 'Thank you', recipient: { ...recipient, ...more } })).body['fits'];
+    expect(await fits({ city: 'C'.repeat(41) })).to.equal(true);
+    for (const more of [{ city: 'C'.repeat(42) }, { name: 'N'.repeat(41) }, { line2: 'L'.repeat(51) }])
+      expect(await fits(more)).to.equal(false);
+  });
+
   it('shows a message as text', async () => {
     const { body } = await preview({ message: '</text><script>alert("1")</script>' });
     expect(body['svg']).to.include('&lt;script>').and.not.include('<script');

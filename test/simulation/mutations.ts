@@ -15,7 +15,7 @@ export interface Mutation {
   readonly money?: true;
   /** A trouble in which it shows; without it the seeds draw theirs. */
   readonly weather?: string;
-  /** The tests that notice it, or their folders, below `test/`: these are run instead of the simulation. */
+  /** The folders or files of tests that notice it, below `test/`: these are run instead of the simulation. */
   readonly tests?: readonly string[];
 }
 
@@ -570,5 +570,12 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     text: 'await orIfMissing(rename(folder, removed), undefined);\n                await rm(removed,',
     instead: 'await rm(folder,',
     tests: ['adapters/artwork/files.test.js'],
+  },
+  'unfilled-address': {
+    rule: 'Paper: a card whose address was not filled in is held',
+    file: 'domain/hold.js',
+    text: 'notFilledIn(card.recipient),',
+    instead: 'null,',
+    tests: ['domain/hold.test.js'],
   },
 };

@@ -51,7 +51,11 @@ const recipient = shown.component(
       'Apt 4',
       { rule: addressPart },
     ),
-    city: text('The city.', exampleRecipient.city, { rule: addressPart }),
+    city: text(
+      `The city. Over ${maxLineLength} characters with state and ZIP code: the card is held.`,
+      exampleRecipient.city,
+      { rule: addressPart },
+    ),
     state: text('Two-letter US state code, in any case.', exampleRecipient.state, { rule: readState }),
     zip: text('Five digits, optionally with +4; a string, since leading zeros count.', exampleRecipient.zip, {
       hint: 'a string such as "62701" (a number loses its leading zeros)',

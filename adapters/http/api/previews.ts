@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { render } from 'preact-render-to-string';
 import { previewCard } from '../../../application/cards/preview.js';
 import type { WriteDeps } from '../../../application/writing/execute.js';
-import { addressLines } from '../../../domain/recipient.js';
+import { addressLines, doesNotFit } from '../../../domain/recipient.js';
 import { unwrap } from '../../../domain/errors.js';
 import { design, previewOf } from './account.js';
 import { exampleMessage, exampleRecipient, newCard, readCardFields } from './card-fields.js';
@@ -37,7 +37,7 @@ const readPreview = (sent: JsonObject) => {
 const preview = shown.component('Preview', 'A card as it would look.', {
   object: shown.objectKind('preview'),
   handwriting: shown.text('The name of the handwriting; the house hand if none was sent.', 'Everyday'),
-  fits: shown.boolean('False if the card would be held, because the message takes too many lines.'),
+  fits: shown.boolean('False if the card would be held because the message or the address does not fit.'),
   lines: shown.texts('The message as it is broken into lines.', 'Thank you for everything, Ada.'),
   size_pt: shown.number('The size of the writing in points: the largest in which the message fits.', 14),
   not_drawn: shown.texts('Characters that the typeface of the preview lacks. The pen may well write them.'),
@@ -88,7 +88,7 @@ export const previewRoutes = (
         body: {
           object: 'preview',
           handwriting: hand,
-          fits: layout.fits,
+          fits: layout.fits && (recipient === null || doesNotFit(recipient) === null),
           lines: layout.lines,
           size_pt: layout.size,
           not_drawn: layout.unknown,

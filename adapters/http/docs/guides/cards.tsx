@@ -55,7 +55,7 @@ export const cards: Guide = ({ baseUrl }) => [
   part(
     'held-cards',
     'Cards that wait for a person',
-    "Some valid requests need a person before the card is written: the pen can't write some of the characters, a line does not fit on the envelope, the message does not fit on the card, or the recipient is on your do-not-mail list. The response is still a 201. Its status is `held`, `held_reason` says why in plain words, and nothing is charged.",
+    "Some valid requests need a person before the card is written: the pen can't write some of the characters, a line does not fit on the envelope, a part of the address was not filled in, the message does not fit on the card, or the recipient is on your do-not-mail list. The response is still a 201. Its status is `held`, `held_reason` says why in plain words, and nothing is charged.",
     'When the card is released, one credit is spent; when you cancel it, there is nothing to refund. `POST /api/v1/previews` shows beforehand whether a message fits, and what the card will look like.',
   ),
   part(

@@ -10,7 +10,7 @@ const limits: readonly (readonly string[])[] = [
   ['Body', '100 KiB, 32 levels deep', '413 `body_too_large`, 400 `invalid_json`'],
   ['Message', `${maxMessageLength} characters`, '422 `message_too_long`'],
   ['Lines on the card', '24 in the smallest writing', 'held'],
-  ['Name; street lines', '40; 50 characters', 'held'],
+  ['Name; other lines of the envelope', '40; 50 characters', 'held'],
   ['Any part of an address', '200 characters', '422 `invalid_recipient`'],
   ['`reference`', '40 characters', 'cut'],
   ['`Idempotency-Key`', '255 characters, remembered for 24 hours', '400 `invalid_idempotency_key`'],
