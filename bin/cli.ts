@@ -1,3 +1,4 @@
+import { fstatSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { runCommandLine } from './cli/program.js';
 
@@ -21,11 +22,16 @@ const confirm = async (question: string): Promise<boolean> => {
   }
 };
 
+/** All of a text, or an error: for a file, process.stdout drops what a disk has no more room for. */
+const isFile = fstatSync(1).isFile();
+const write = (text: string): void =>
+  isFile ? writeFileSync(1, Buffer.from(text)) : void process.stdout.write(text);
+
 const isTerminal = process.stdin.isTTY && process.stdout.isTTY;
 
 process.exitCode = await runCommandLine(process.argv.slice(2), {
   environment: process.env,
-  write: (text) => void process.stdout.write(text),
+  write,
   complain: (text) => void process.stderr.write(text),
   ...(isTerminal && { confirm }),
 });

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { verifyExport } from '../../adapters/log-verifier/verify.mjs';
 import { forbiddenTransitions } from '../../application/cards/allowed-transitions.js';
 import { messageOf } from '../../domain/errors.js';
@@ -38,6 +38,16 @@ const created = (path: string): number => {
   }
 };
 
+/** Writes all of a piece. A file that has no room for it is removed. */
+const written = (path: string, file: number, piece: Uint8Array): void => {
+  try {
+    writeFileSync(file, piece);
+  } catch (error) {
+    rmSync(path);
+    throw new ServiceRefused(`${path} can't be written, and was removed: ${messageOf(error)}`);
+  }
+};
+
 const download = async (
   running: VerbContext,
   query: Readonly<Record<string, string | undefined>>,
@@ -67,7 +77,7 @@ const download = async (
   try {
     for await (const piece of client.pieces(call)) {
       file ??= created(path);
-      writeSync(file, piece);
+      written(path, file, piece);
       bytes += piece.length;
       report(() => `${megabytes(bytes)} MB written to ${path}`);
     }

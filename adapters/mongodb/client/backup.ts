@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, readSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BSON, type Document } from 'mongodb';
 import type { MongoDatabase } from './database.js';
@@ -45,7 +45,7 @@ export const dumpRecords = async (
     try {
       const which = name === 'artwork.files' ? { filename: { $nin: unfinished } } : {};
       for await (const document of database.collection(name).find(which, exact))
-        writeSync(file, BSON.serialize(document));
+        writeFileSync(file, BSON.serialize(document));
       fsyncSync(file);
     } finally {
       closeSync(file);
@@ -55,14 +55,16 @@ export const dumpRecords = async (
   return files;
 };
 
-/** The documents of a file, one after the other; each begins with its length. */
+/** The documents of a file, each of which begins with its length. Throws if the last one is cut off. */
 function* documentsIn(path: string): Generator<Document> {
   const file = openSync(path, 'r');
   try {
     const head = Buffer.alloc(4);
-    for (let at = 0; readSync(file, head, 0, head.length, at) === head.length;) {
+    for (let at = 0; readSync(file, head, 0, head.length, at) > 0;) {
       const bytes = Buffer.alloc(head.readInt32LE());
-      at += readSync(file, bytes, 0, bytes.length, at);
+      if (readSync(file, bytes, 0, bytes.length, at) < bytes.length)
+        throw new Error(`${path} is cut off. Restore another backup.`);
+      at += bytes.length;
       yield BSON.deserialize(bytes, exact);
     }
   } finally {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseNote, signerFrom, signNote, vkeyOf } from '../../../domain/signed-note.js';
+import { withShortWrites } from '../../support/fixtures/short-writes.js';
 import { command, type Ended } from '../../support/servers/programs.js';
 import { eventually } from '../../support/time/eventually.js';
 import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
@@ -122,6 +123,19 @@ describe('exports on the command line', () => {
       ([exit, text]: [number, string]) =>
         exit === 1 && text.startsWith(`${at('nowhere/org')} can't be written`),
     );
+  });
+
+  it('are whole where the system writes less at once, and removed where it can not write all', async () => {
+    const taken = () => cli('export', 'org', tenant.org, '--out', at('short'));
+    const full = await withShortWrites(taken, 1_000);
+    expect([full.code, full.out, full.error]).to.deep.equal([
+      1,
+      '',
+      `${at('short')} can't be written, and was removed: ENOSPC: no space left on device, write\n`,
+    ]);
+    expect(await withShortWrites(taken)).to.include({ code: 0, error: '' });
+    const checked = await offline('log', 'verify', at('short'), '--key', key);
+    expect(checked.out.trimEnd().split('\n').at(-1)).to.equal('VERIFIED');
   });
 
   it('say how far they have come if that takes long, and so do checks', async () => {

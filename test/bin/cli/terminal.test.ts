@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { expect } from 'chai';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runCommandLine } from '../../../bin/cli/program.js';
 import { command } from '../../support/servers/programs.js';
@@ -91,6 +92,16 @@ describe('the command line at a terminal', () => {
     const { code, error } = await command(['backup', `${service.dataDir}/none`], servers);
     expect([code, error]).to.deep.equal([69, error]);
     expect(error).to.match(/^MongoDB: .*127\.0\.0\.1:1\n$/);
+  });
+
+  it('fails if a file has no room for all of its output', () => {
+    const limited = 'ulimit -f 2; exec "$0" dist/bin/cli.js --help >"$1"';
+    const file = join(service.dataDir, 'help');
+    const { status, stderr } = spawnSync('sh', ['-c', limited, process.execPath, file], {
+      cwd: checkout,
+      encoding: 'utf8',
+    });
+    expect([status, stderr]).to.deep.equal([1, 'EFBIG: file too large, write\n']);
   });
 
   it('is npx handwritten-cards in the checkout', async () => {

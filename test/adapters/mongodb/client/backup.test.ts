@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Binary, ObjectId } from 'mongodb';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dumpRecords, loadRecords } from '../../../../adapters/mongodb/client/backup.js';
@@ -12,6 +12,7 @@ import { SystemClock } from '../../../../adapters/system/clock.js';
 import { isRebuilt } from '../../../../application/webhooks/relay.js';
 import { signInKinds } from '../../../../application/ports/records.js';
 import { ArtworkDigest } from '../../../../domain/artwork.js';
+import { withShortWrites } from '../../../support/fixtures/short-writes.js';
 import { describeWithEngines } from '../../../support/runner/engines.js';
 import { freshDatabase } from '../support.js';
 
@@ -96,6 +97,30 @@ describeWithEngines(['MONGODB_URL'], 'a copy of what lies in MongoDB', (url) => 
       expect(await isRebuilt({ checkpoints: restored })).to.equal(false);
       expect(await restored.load('relay')).to.deep.equal({ ...saved, state: { rebuiltTo: '90' } });
       expect(await restored.load('reconciler')).to.deep.equal(saved);
+    } finally {
+      rmSync(folder, { recursive: true });
+      await from.end();
+      await to.end();
+    }
+  });
+
+  it('is whole where the system writes less at once, and refused where it is cut off', async () => {
+    const [from, to] = [freshDatabase(url), freshDatabase(url)];
+    const folder = mkdtempSync(join(tmpdir(), 'cards-'));
+    try {
+      const requests = from.database.collection<{ readonly _id: string; readonly text: string }>('requests');
+      for (const _id of ['first', 'last']) await requests.insertOne({ _id, text: 'a'.repeat(500) });
+      const files = await withShortWrites(() => dumpRecords(from.database, folder, { onlyKeys: false }));
+      const since = { changed: new Set<string>(), head: 0n };
+      await loadRecords(to.database, folder, files, since);
+      expect(await to.database.collection('requests').countDocuments({})).to.equal(2);
+      const path = join(folder, 'requests.bson');
+      const { size } = statSync(path);
+      for (const left of [size - 1, 2]) {
+        truncateSync(path, left);
+        const error = await loadRecords(to.database, folder, files, since).catch(String);
+        expect(error).to.equal(`Error: ${path} is cut off. Restore another backup.`);
+      }
     } finally {
       rmSync(folder, { recursive: true });
       await from.end();
