@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { SystemEntropy } from '../adapters/system/entropy.js';
 import { explain } from './wiring/exit.js';
 import { logKeys } from './settings/log-keys.js';
@@ -19,8 +20,11 @@ const makeSecrets = (): void => {
   masterKeys(personalKeyFile, entropy, true, 'PERSONAL_KEY_FILE');
   masterKeys(eventKeyFile, entropy, true, 'EVENT_KEY_FILE');
   logKeys(settings, entropy, true);
+  const head = existsSync(logHeadFile)
+    ? `the last signed head of the log is in LOG_HEAD_FILE ${logHeadFile}`
+    : `LOG_HEAD_FILE ${logHeadFile}, the last signed head of the log, is not there: put it back`;
   process.stdout.write(
-    `OPERATOR_TOKEN_FILE ${operatorTokenFile}, SECRET_KEY_FILE ${secretKeyFile}, PERSONAL_KEY_FILE ${personalKeyFile}, EVENT_KEY_FILE ${eventKeyFile} and LOG_KEY_FILE ${logKeyFile} exist; the last signed head of the log is in LOG_HEAD_FILE ${logHeadFile}.\n`,
+    `OPERATOR_TOKEN_FILE ${operatorTokenFile}, SECRET_KEY_FILE ${secretKeyFile}, PERSONAL_KEY_FILE ${personalKeyFile}, EVENT_KEY_FILE ${eventKeyFile} and LOG_KEY_FILE ${logKeyFile} exist; ${head}.\n`,
   );
 };
 

@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { isNamedByNewcomer, logKeys } from '../../../bin/settings/log-keys.js';
 import { UnusableSecretFile } from '../../../bin/settings/secret-files.js';
@@ -49,6 +51,18 @@ describe('the keys of the log', () => {
     const text = await readFile(join(directory, 'log.key'), 'utf8');
     expect(text).to.match(/^PRIVATE\+KEY\+cards\.example\.com:8443\/log\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+\n$/);
     expect(keys({ BASE_URL: 'https://elsewhere.example' })).to.deep.equal(made);
+  });
+
+  it('are made with the first head, and make-secrets says if that is missing later', async () => {
+    const program = fileURLToPath(new URL('../../../bin/make-secrets.js', import.meta.url));
+    const secrets = () =>
+      spawnSync(process.execPath, [program], { env: { DATA_DIR: directory }, encoding: 'utf8' }).stdout;
+    const head = join(directory, 'log.head');
+    expect(secrets()).to.include(`exist; the last signed head of the log is in LOG_HEAD_FILE ${head}.\n`);
+    await rm(head);
+    expect(secrets()).to.include(
+      `exist; LOG_HEAD_FILE ${head}, the last signed head of the log, is not there: put it back.\n`,
+    );
   });
 
   it('never have the name of a listener on all addresses', () =>
