@@ -21,16 +21,17 @@ import {
   writeWhole,
   type CopiedLog,
 } from '../../adapters/sqlite/backup.js';
-import { lockDirectory, makeDirectory, removeDatabase } from '../../adapters/sqlite/database.js';
+import { isDirectory, lockDirectory, makeDirectory, removeDatabase } from '../../adapters/sqlite/database.js';
 import { keysPath } from '../../adapters/sqlite/keys/personal-keys.js';
 import { DataDirectoryInUse } from '../../adapters/sqlite/errors.js';
+import { SystemClock } from '../../adapters/system/clock.js';
 import { logPages, type LogReader } from '../../application/ports/event-store.js';
 import { codeOf, messageOf } from '../../domain/errors.js';
 import { idOf } from '../../domain/ids.js';
 import { parseCheckpointText, parseSigner, vkeyOf } from '../../domain/signed-note.js';
 import type { RehearsalMark } from '../../application/writing/rehearsal.js';
-import { closing, openServers, type OpenedServers } from '../offline/offline-log.js';
-import { markDirectory, markOfDirectory } from '../settings/rehearsal-mark.js';
+import { assertStopped, closing, openServers, type OpenedServers } from '../offline/offline-log.js';
+import { markDirectory, markOfDirectory, markOfSettings } from '../settings/rehearsal-mark.js';
 import { secretFiles } from '../settings/secret-files.js';
 import { readSettings, type Environment, type Servers, type Settings } from '../settings/settings.js';
 import { ServiceRefused } from './client.js';
@@ -80,16 +81,46 @@ const ifThere = (work: () => readonly string[]): readonly string[] => {
   }
 };
 
-/** Copies files that are there to a folder, under their names in it. Returns these. */
-const copyAll = (to: string, places: Readonly<Record<string, string>>): readonly string[] =>
+/** A file of the service as the settings name it. */
+const called = (name: string, path: string): string =>
+  isPicture(name)
+    ? path
+    : `${name === keysName ? 'DATA_DIR' : `${name.toUpperCase().replace('.', '_')}_FILE`} ${path}`;
+
+/** Copies files that are there to a folder, under their names in it. Returns these. Throws ServiceRefused. */
+const copyAll = (
+  to: string,
+  places: Readonly<Record<string, string>>,
+  copy: (from: string, to: string) => void = copyFile,
+): readonly string[] =>
   Object.entries(places).flatMap(([name, path]) => {
-    if (!existsSync(path)) return [];
     makeDirectory(dirname(join(to, name)));
-    return ifThere(() => {
-      copyFile(path, join(to, name));
-      return [name];
-    });
+    try {
+      return ifThere(() => {
+        // SQLite would not say that there is none.
+        statSync(path);
+        copy(path, join(to, name));
+        return [name];
+      });
+    } catch (error) {
+      throw refused(`${called(name, path)} can't be copied: ${messageOf(error)}`);
+    }
   });
+
+/** Throws ServiceRefused if a copy lacks a file without which the service can't go on with the log. */
+const assertComplete = (
+  names: readonly string[],
+  { position }: CopiedLog,
+  places: Readonly<Record<string, string>>,
+): void => {
+  const [lacking] = Object.entries(places).filter(
+    ([name]) => name !== 'operator.token' && !names.includes(name),
+  );
+  if (lacking !== undefined && position !== '0')
+    throw refused(
+      `${called(...lacking)} is not there, and without it a copy of this log can't take its place. Set what the service is started with.`,
+    );
+};
 
 export const isPicture = (name: string): boolean =>
   /^artwork\/[0-9a-f]{2}\/[0-9a-f]{62}\/[a-z]+\.[a-z]+$/.test(name);
@@ -176,8 +207,7 @@ const alreadyExists = (to: string): ServiceRefused =>
   refused(`${to} already exists. Name a new one: a backup never replaces another.`);
 
 const assertNew = (to: string): void => {
-  if (existsSync(to) && (!statSync(to).isDirectory() || isFile(to) || readdirSync(to).length > 0))
-    throw alreadyExists(to);
+  if (existsSync(to) && (!isDirectory(to) || readdirSync(to).length > 0)) throw alreadyExists(to);
 };
 
 /** In a folder that is being filled, by one process alone. */
@@ -237,17 +267,31 @@ const withServers = async <T>(
     return work(opened);
   });
 
+/** Throws ServiceRefused for a copy, whose backup would pass for one of the service. */
+const assertOriginal = (mark: RehearsalMark | null, place: string): void => {
+  if (mark !== null)
+    throw refused(
+      `${place}: this is a rehearsal: ${mark.why}. Nothing was backed up: name the place of the service itself.`,
+    );
+};
+
 /** Copies the records in MongoDB that can't be rebuilt; for a name that ends in `.keys` the keys alone. */
 const backUpServers = (to: string, servers: Servers, settings: Settings): Promise<BackedUp> =>
   withServers(servers, settings, async ({ log, database }) => {
+    const [{ dumpRecords }, { markIn }] = await Promise.all([
+      import('../../adapters/mongodb/client/backup.js'),
+      import('../../adapters/mongodb/records/rehearsal.js'),
+    ]);
+    assertOriginal(markOfSettings(settings) ?? (await markIn(database)), 'MONGODB_URL');
     assertNew(to);
-    const { dumpRecords } = await import('../../adapters/mongodb/client/backup.js');
     const { position, event } = await log.head();
+    const copied = { position: String(position), hash: event?.hash ?? null };
     const onlyKeys = to.endsWith('.keys');
     return filled(to, async () => {
       const files = await dumpRecords(database, to, { onlyKeys });
       const secrets = onlyKeys ? [] : copyAll(to, kept(settings));
-      return finished(to, [...files, ...secrets], { position: String(position), hash: event?.hash ?? null });
+      if (!onlyKeys) assertComplete(secrets, copied, kept(settings));
+      return finished(to, [...files, ...secrets], copied);
     });
   });
 
@@ -265,9 +309,10 @@ const unfinishedRestore = 'its restore is unfinished';
 
 const restoreServers = (from: string, servers: Servers, settings: Settings): Promise<Restored> =>
   withServers(servers, settings, async ({ log, database }) => {
-    const [{ loadRecords }, { setMark }] = await Promise.all([
+    const [{ loadRecords }, { setMark }, { whoRuns }] = await Promise.all([
       import('../../adapters/mongodb/client/backup.js'),
       import('../../adapters/mongodb/records/rehearsal.js'),
+      import('../../adapters/mongodb/read/releases.js'),
     ]);
     const { files } = await openBackup(from);
     const { position, hash } = manifestIn(from);
@@ -276,6 +321,7 @@ const restoreServers = (from: string, servers: Servers, settings: Settings): Pro
       throw refused(
         `${from} was made beside another log: the one of EVENTSTORE_URL has another event at position ${position}, or none. Name a backup that was made beside this log, or set EVENTSTORE_URL to the other one.`,
       );
+    await assertStopped(() => whoRuns(database, new SystemClock()));
     await setMark(database, { why: unfinishedRestore, state: 'unfinished' });
     const changed = await passwordsChanged(log, end);
     await loadRecords(database, from, files, { changed, head });
@@ -290,7 +336,8 @@ const logName = 'events.db';
 const keysName = 'keys.db';
 const headName = 'log.head';
 
-const isFile = (path: string): boolean => path.endsWith('.db');
+/** Whether a backup is, or will be, a file with the events alone. */
+const isFile = (path: string): boolean => path.endsWith('.db') && !isDirectory(path);
 
 const copyFile = (from: string, to: string): void => writeWhole(to, (unnamed) => copyFileSync(from, unnamed));
 
@@ -303,6 +350,7 @@ const backUpFiles = async (to: string, settings: Settings): Promise<BackedUp> =>
   const { dataDir } = settings;
   const source = join(dataDir, logName);
   if (!existsSync(source)) throw refused(`There is no ${source} to back up. Set DATA_DIR.`);
+  assertOriginal(markOfSettings(settings) ?? markOfDirectory(dataDir), dataDir);
   assertNew(to);
   if (`${resolve(to)}${sep}`.startsWith(`${resolve(dataDir)}${sep}`))
     throw refused(`${to} is in DATA_DIR ${dataDir}, and would be lost with it. Name a place elsewhere.`);
@@ -312,33 +360,31 @@ const backUpFiles = async (to: string, settings: Settings): Promise<BackedUp> =>
 
 const backUpFolder = async (to: string, settings: Settings): Promise<BackedUp> => {
   const { dataDir, logHeadFile } = settings;
-  const names = [logName];
   // Before the events, so that everything signed is in the log.
-  const head = existsSync(logHeadFile) ? readFileSync(logHeadFile) : null;
+  const head = { [headName]: logHeadFile };
+  const heads = copyAll(to, head);
   const log = copyLog(join(dataDir, logName), join(to, logName));
-  if (head !== null) {
-    writeWhole(join(to, headName), (path) => writeFileSync(path, head, { mode: 0o600 }));
-    names.push(headName);
-  }
   // After the events: a key is stored before anything is sealed with it.
-  if (existsSync(keysPath(dataDir))) {
-    copyKeys(keysPath(dataDir), join(to, keysName));
-    names.push(keysName);
-  }
+  const keys = { [keysName]: keysPath(dataDir) };
+  const sealing = copyAll(to, keys, copyKeys);
   // After the events: a key is in its file before anything is derived from it.
   const secrets = copyAll(to, secretFiles(settings));
+  const names = [...heads, ...sealing, ...secrets];
+  assertComplete(names, log, { ...head, ...keys, ...secretFiles(settings) });
   // After the events, too: pictures are put before an event names them.
   const pictures = copyPictures(dataDir, to, picturesIn(dataDir));
-  return finished(to, [...names, ...secrets, ...pictures], { ...log, original: resolve(dataDir) });
+  return finished(to, [logName, ...names, ...pictures], { ...log, original: resolve(dataDir) });
 };
 
 /**
  * Backs up data that can't be rebuilt, also while the service runs: with files everything, on servers the
  * records in MongoDB. Throws WrongUsage, ServiceRefused.
  */
-export const backUp = async (to: string, environment: Environment): Promise<BackedUp> => {
+export const backUp = async (name: string, environment: Environment): Promise<BackedUp> => {
   const settings = readSettings(environment);
   const { servers } = settings;
+  // `x.keys/` is `x.keys`.
+  const to = join(dirname(name), basename(name));
   return servers === null ? backUpFiles(to, settings) : backUpServers(to, servers, settings);
 };
 
@@ -378,22 +424,36 @@ const openBackup = async (from: string) => {
  * promoted. Throws WrongUsage, ServiceRefused, DataDirectoryInUse.
  */
 const restoreFiles = async (from: string, settings: Settings): Promise<Restored> => {
-  const { dataDir, logHeadFile } = settings;
+  const { dataDir } = settings;
   const { log, files } = await openBackup(from);
   if (!existsSync(log))
     throw refused(
       `${from} holds no ${logName}: it is a backup of servers. Set EVENTSTORE_URL, MONGODB_URL and RABBITMQ_URL.`,
     );
+  makeDirectory(dataDir);
+  const lock = lockDirectory(dataDir);
+  try {
+    return await restoreLocked(from, { log, files }, settings);
+  } finally {
+    lock.release();
+  }
+};
+
+/** Restores while no other process can take the data directory. */
+const restoreLocked = async (
+  from: string,
+  { log, files }: Awaited<ReturnType<typeof openBackup>>,
+  settings: Settings,
+): Promise<Restored> => {
+  const { dataDir, logHeadFile } = settings;
   const target = join(dataDir, logName);
   const isAgain = markOfDirectory(dataDir)?.why === unfinishedRestore;
   if (!isAgain && [target, join(dataDir, 'read.db')].some((path) => existsSync(path)))
     throw refused(`${dataDir} holds data already. Move it aside, or set DATA_DIR to a new folder.`);
-  if (isAgain) lockDirectory(dataDir).release();
   const places = { ...secretFiles(settings), [keysName]: keysPath(dataDir), [headName]: logHeadFile };
   const placed = placedIn(from, places);
   const others = await differing(placed);
   assertUsable(others);
-  makeDirectory(dataDir);
   const original = isFile(from) ? undefined : manifestIn(from).original;
   markDirectory(dataDir, { why: unfinishedRestore, state: 'unfinished', original });
   for (const name of [logName, 'read.db']) removeDatabase(join(dataDir, name));
@@ -430,13 +490,29 @@ const areDifferent = (one: string, other: string): boolean => {
 };
 
 /**
- * Tells the original that it is replaced, if it is a directory of this machine that can be written, and takes
- * over its head: without it, another history would be signed under the same name. Another service may have
- * its data there now.
+ * Tells the original, or what took its place since, that it is replaced, if it is a directory of this machine
+ * that can be written, and takes over its head: without it, another history would be signed under the same
+ * name. Another service may have its data there now. Returns the directory that was told; null if none was.
  */
-const tellOriginal = (original: string, { dataDir, logHeadFile }: Settings): boolean => {
+const tellOriginal = (
+  original: string,
+  settings: Settings,
+  passed: readonly string[] = [],
+): string | null => {
+  const { dataDir, logHeadFile } = settings;
   const by = resolve(dataDir);
-  if (original === by || !existsSync(join(original, logName)) || areDifferent(original, by)) return false;
+  if ([by, ...passed].includes(original) || !existsSync(join(original, logName))) return null;
+  if (areDifferent(original, by)) return null;
+  const follow = ({ why, state, original: next }: RehearsalMark): string | null => {
+    if (state === 'moved')
+      throw refused(
+        `${original}, of which this is a copy, is not the service: ${why}. That one would go on beside this. If it never starts again, move ${original} aside, and promote this again.`,
+      );
+    if (next === by) return original;
+    return next === undefined ? null : tellOriginal(next, settings, [...passed, original]);
+  };
+  const mark = markOfDirectory(original);
+  if (mark !== null) return follow(mark);
   let lock: ReturnType<typeof lockDirectory> | null = null;
   try {
     lock = lockDirectory(original);
@@ -447,11 +523,14 @@ const tellOriginal = (original: string, { dataDir, logHeadFile }: Settings): boo
       );
   }
   try {
+    const since = markOfDirectory(original);
+    if (since !== null) return follow(since);
     const head = join(original, headName);
     if (resolve(logHeadFile) === join(by, headName) && sizeIn(head) > sizeIn(logHeadFile))
       copyFile(head, logHeadFile);
-    if (lock !== null) markDirectory(original, { why: `it was replaced by ${by}`, original: by });
-    return lock !== null;
+    if (lock === null) return null;
+    markDirectory(original, { why: `it was replaced by ${by}`, original: by });
+    return original;
   } finally {
     lock?.release();
   }
@@ -465,8 +544,8 @@ const wholeCopy = (mark: RehearsalMark | null, place: string): RehearsalMark => 
 };
 
 /**
- * Makes a rehearsal the service. Returns its place, and that of the original if it is a rehearsal from now
- * on. Throws ServiceRefused, and DataDirectoryInUse while one of them runs.
+ * Makes a rehearsal the service. Returns its place, and that of the service before if it is a rehearsal from
+ * now on. Throws ServiceRefused, and DataDirectoryInUse while one of them runs.
  */
 export const promote = async (
   environment: Environment,
@@ -482,12 +561,13 @@ export const promote = async (
       await setMark(database, null);
       return { path: 'MONGODB_URL', original: null };
     });
-  const { original } = wholeCopy(markOfDirectory(dataDir), dataDir);
+  wholeCopy(markOfDirectory(dataDir), dataDir);
   const lock = lockDirectory(dataDir);
   try {
-    const isTold = original !== undefined && tellOriginal(original, settings);
+    const { original } = wholeCopy(markOfDirectory(dataDir), dataDir);
+    const told = original === undefined ? null : tellOriginal(original, settings);
     markDirectory(dataDir, null);
-    return { path: dataDir, original: isTold ? original : null };
+    return { path: dataDir, original: told };
   } finally {
     lock.release();
   }

@@ -186,8 +186,8 @@ const commands = [
       const { path, original } = promoted;
       const told =
         original === null
-          ? 'See that the service that it was copied from never starts again.'
-          : `${original}, of which it is a copy, is a rehearsal from now on.`;
+          ? 'See that the service that it was copied from, or what replaced that, never starts again.'
+          : `${original}, the service until now, is a rehearsal from now on.`;
       show(promoted, `${path} is the service from the next start on. ${told}`);
     },
     { question: 'The service that this is a copy of must never start again. Make the copy the service?' },

@@ -230,6 +230,30 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'servers that are restored 
     await running(allShown);
   }).timeout(60_000);
 
+  it('are not restored beside the service, nor backed up as if they were it', async () => {
+    // On servers every backup is a folder.
+    const copy = join(directory, 'copy.db');
+    const keys = join(directory, 'some.keys/');
+    for (const to of [copy, keys]) expect(await cli(['backup', to])).to.include({ code: 0, error: '' });
+    expect(readdirSync(keys).filter((name) => !/^(artwork|personal_key).*bson$/.test(name))).to.deep.equal([
+      'backup.json',
+    ]);
+    await running(async (service) => {
+      await allShown(service);
+      const { code, error } = await cli(['restore', copy]);
+      expect([code, error.includes('still runs. Stop every process')], error).to.deep.equal([1, true]);
+      expect(failures).to.deep.equal([]);
+    });
+    expect((await cli(['promote'])).error).to.include('is no rehearsal');
+    await restore(client, nothing);
+    expect(await cli(['restore', copy])).to.include({ code: 0, error: '' });
+    expect((await cli(['backup', join(directory, 'of a rehearsal')])).error).to.equal(
+      `MONGODB_URL: this is a rehearsal: it was restored from ${copy}. Nothing was backed up: name the place of the service itself.\n`,
+    );
+    expect(await cli(['promote'])).to.include({ code: 0, error: '' });
+    await running(allShown);
+  }).timeout(60_000);
+
   it('leave nothing of a backup that could not be finished', async () => {
     const copy = join(directory, 'unfinished copy');
     expect((await cli(['backup', copy], { EVENT_KEY_FILE: directory })).code).to.not.equal(0);

@@ -138,7 +138,7 @@ describe('a service whose disk', function () {
     const filler = join(dataDir, 'filler');
     await writeFile(filler, Buffer.alloc(16 * 1024 * 1024)).catch(() => undefined);
     const restore = () => run('cli', ['restore', copy], { DATA_DIR: dataDir });
-    expect((await restore()).error).to.include('no space left on device');
+    expect((await restore()).error).to.include('Free some space on its disk');
     await rm(filler);
     expect((await restore()).out).to.include(`Restored to ${dataDir}`);
     await rm(copy, { recursive: true });

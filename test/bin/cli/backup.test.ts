@@ -10,6 +10,7 @@ import {
   open,
   readdir,
   readFile,
+  rename,
   rm,
   stat,
   writeFile,
@@ -20,6 +21,7 @@ import { Worker } from 'node:worker_threads';
 import { pino } from 'pino';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
+import { lockDirectory } from '../../../adapters/sqlite/database.js';
 import { runCommandLine } from '../../../bin/cli/program.js';
 import { startService, type Service } from '../../../bin/wiring/service.js';
 import { readSettings } from '../../../bin/settings/settings.js';
@@ -27,7 +29,7 @@ import { run } from '../../support/servers/programs.js';
 import { uploadPicture } from '../../support/artwork/upload.js';
 import { aCard, clientOf, clientsOf, type Tenant } from '../../support/http/service.js';
 import { memberOf } from '../../support/http/visitor.js';
-import { markOfDirectory } from '../../../bin/settings/rehearsal-mark.js';
+import { markDirectory, markOfDirectory } from '../../../bin/settings/rehearsal-mark.js';
 import { UnusableSecretFile } from '../../../bin/settings/secret-files.js';
 import { parseSigner, signerFrom, signerText, vkeyOf } from '../../../domain/signed-note.js';
 import { eventually } from '../../support/time/eventually.js';
@@ -186,7 +188,11 @@ describe('a backup of the embedded engine', () => {
     expect((await cli(['backup', at('copy.db')])).code).to.equal(0);
     await stop();
     expect(await cli(['restore', at('copy.db')], 'restored')).to.include({ code: 0, error: '' });
-    expect((await readdir(at('restored'))).toSorted()).to.deep.equal(['events.db', 'rehearsal.json']);
+    expect((await readdir(at('restored'))).toSorted()).to.deep.equal([
+      'events.db',
+      'lock.db',
+      'rehearsal.json',
+    ]);
     expect(await serve('restored').catch((error: unknown) => error)).to.be.instanceOf(UnusableSecretFile);
     for (const name of ['event.key', 'log.key', 'log.head'])
       await copyFile(at('data', name), at('restored', name));
@@ -293,10 +299,109 @@ describe('a backup of the embedded engine', () => {
     );
     await stop();
     expect((await cli(['promote'], 'copy')).out).to.include(
-      `${at('data')}, of which it is a copy, is a rehearsal`,
+      `${at('data')}, the service until now, is a rehearsal`,
     );
     expect(markOfDirectory(at('data'))?.why).to.equal(`it was replaced by ${at('copy')}`);
     expect(markOfDirectory(at('copy'))).to.equal(null);
+  });
+
+  it('takes the place of what replaced its original, which must not run', async () => {
+    const { key } = await clientsOf(await serve('data')).tenant();
+    await stop();
+    for (const to of ['copy', 'later copy']) await cli(['backup', at(to)]);
+    await cli(['restore', at('copy')], 'second');
+    await cli(['promote'], 'second');
+    const card = () => clientOf(service?.baseUrl ?? '', key)('/api/v1/cards', { body: aCard() });
+    expect(await cli(['backup', at('of a rehearsal')])).to.deep.equal({
+      code: 1,
+      out: '',
+      error: `${at('data')}: this is a rehearsal: it was replaced by ${at('second')}. Nothing was backed up: name the place of the service itself.\n`,
+    });
+    expect((await cli(['backup', at('copy.db')])).code).to.equal(1);
+    await serve('second');
+    expect((await card()).status).to.equal(201);
+    await cli(['restore', at('later copy')], 'third');
+    expect((await cli(['promote'], 'third')).error).to.include(
+      `${at('second')}, of which this is a copy, is in use`,
+    );
+    expect(markOfDirectory(at('third'))).to.not.equal(null);
+    await stop();
+    expect((await cli(['promote'], 'third')).out).to.include(
+      `${at('second')}, the service until now, is a rehearsal`,
+    );
+    expect(['data', 'second', 'third'].map((name) => markOfDirectory(at(name))?.why)).to.deep.equal([
+      `it was replaced by ${at('second')}`,
+      `it was replaced by ${at('third')}`,
+      undefined,
+    ]);
+    expect(await head('third')).to.equal(await head('second'));
+    // And back.
+    expect((await cli(['promote'], 'data')).out).to.include(
+      `${at('third')}, the service until now, is a rehearsal`,
+    );
+    expect(markOfDirectory(at('data'))).to.equal(null);
+  });
+
+  it('is not promoted beside a service that its original was moved to', async () => {
+    await serve('data');
+    await stop();
+    await cli(['backup', at('copy')]);
+    markDirectory(at('data'), { why: 'it was moved to the event store', state: 'moved' });
+    expect((await cli(['promote'], 'copy')).error).to.equal(
+      `${at('data')}, of which this is a copy, is not the service: it was moved to the event store. That one would go on beside this. If it never starts again, move ${at('data')} aside, and promote this again.\n`,
+    );
+    expect(markOfDirectory(at('copy'))).to.not.equal(null);
+    await rename(at('data'), at('aside'));
+    expect((await cli(['promote'], 'copy')).code).to.equal(0);
+  });
+
+  it('is not restored where another process is at work', async () => {
+    await serve('data');
+    await stop();
+    await cli(['backup', at('copy')]);
+    await mkdir(at('restored'), { mode: 0o700 });
+    const { release } = lockDirectory(at('restored'));
+    try {
+      const { code, error } = await cli(['restore', at('copy')], 'restored');
+      expect([code, error.includes('is in use by another process')], error).to.deep.equal([1, true]);
+      expect(await readdir(at('restored'))).to.not.include('rehearsal.json');
+    } finally {
+      release();
+    }
+    expect(await cli(['restore', at('copy')], 'restored')).to.include({ code: 0, error: '' });
+  });
+
+  it('is refused without a file that the log can not go on without, by its setting', async () => {
+    await serve('data');
+    await stop();
+    const needed = {
+      'secret.key': 'SECRET_KEY_FILE',
+      'personal.key': 'PERSONAL_KEY_FILE',
+      'event.key': 'EVENT_KEY_FILE',
+      'log.key': 'LOG_KEY_FILE',
+      'log.head': 'LOG_HEAD_FILE',
+      'keys.db': 'DATA_DIR',
+    };
+    for (const [name, setting] of Object.entries(needed)) {
+      await rename(at('data', name), at('aside'));
+      const { code, error } = await cli(['backup', at('copy')]);
+      expect([code, error]).to.deep.equal([
+        1,
+        `${setting} ${at('data', name)} is not there, and without it a copy of this log can't take its place. Set what the service is started with.\n`,
+      ]);
+      await rename(at('aside'), at('data', name));
+      if (setting === 'DATA_DIR') continue;
+      // What can't be read, without rights that root has anyway.
+      const below = at('data', 'events.db', name);
+      const unreadable = await cli(['backup', at('copy')], 'data', { [setting]: below });
+      expect([
+        unreadable.code,
+        unreadable.error.startsWith(`${setting} ${below} can't be copied: `),
+      ]).to.deep.equal([1, true]);
+    }
+    expect(existsSync(at('copy'))).to.equal(false);
+    await rm(at('data', 'operator.token'));
+    expect(await cli(['backup', at('copy')])).to.include({ code: 0, error: '' });
   });
 
   it('leaves another service alone that has its data where the original had them', async () => {
@@ -307,7 +412,9 @@ describe('a backup of the embedded engine', () => {
     await send(await clientsOf(await serve('data')).tenant(), 'of another service');
     await untilMoreIsSigned();
     const own = await head('copy');
-    expect((await cli(['promote'], 'copy')).out).to.include('copied from never starts again');
+    expect((await cli(['promote'], 'copy')).out).to.include(
+      'copied from, or what replaced that, never starts',
+    );
     expect([markOfDirectory(at('data')), await head('copy')]).to.deep.equal([null, own]);
   });
 
