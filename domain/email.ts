@@ -4,14 +4,15 @@ import { countCharacters, isBlank, normaliseText, withMaxLength, type TextRule }
 export const maxEmailLength = 320;
 
 const longest = 4 * maxEmailLength;
-const named = /<([^<>]*@[^<>]*)>/;
+const named = /<([^<>@]*@[^<>]*)>/;
+/** No letter has as many, and normalising takes quadratic time for them. */
+const tooManyMarks = /(?<!\p{M})(\p{M}{30})\p{M}+/gu;
 
 /** Nothing invisible, no space beside the `@`, NFC, lower case. */
 const folded = (text: string): string =>
-  normaliseText(text)
-    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+  normaliseText(text.replace(/\p{Default_Ignorable_Code_Point}/gu, '').replace(tooManyMarks, '$1'))
     .replace(/\p{Cc}/gu, ' ')
-    .replace(/\s*@\s*/g, '@')
+    .replace(/(?<!\s)\s+(?=@)|(?<=@)\s+/g, '')
     .toLowerCase()
     .normalize('NFC');
 
@@ -28,7 +29,7 @@ export const foldEmail = (text: string): string => {
     .replace(/\([^()@]*\)/g, '')
     .trim()
     .replace(/^mailto:([^?]*)(\?[^@]*)?$/, '$1')
-    .replace(/[;,.\s]+$/, '')
+    .replace(/(?<![;,.\s])[;,.\s]+$/, '')
     .replace(/^(["'])(.*)\1$/s, '$2');
 };
 
@@ -43,8 +44,9 @@ export const readEmail: TextRule = withMaxLength(maxEmailLength, (text) => {
   return email === '' ? null : email;
 });
 
+const sign = /[^\s<>()[\]"“”„‘’‚«»`,;:@]/.source;
 /** Whatever might be an address. */
-const addresses = /[^\s<>()[\]"“”„‘’‚«»`,;:@]+@[^\s<>()[\]"“”„‘’‚«»`,;:@]+/g;
+const addresses = new RegExp(`(?<!${sign})${sign}+@${sign}+`, 'g');
 /** Begins as names do: a sign before it may be left over from a list or a quotation. */
 const local = /_*[\p{Ll}\p{Lo}\p{Nd}][\p{L}\p{M}\p{Nd}.!#$%&'*+/?^_{}~-]*/u.source;
 const host = /(?:[\p{L}\p{M}\p{Nd}-]+\.)*[\p{L}\p{M}\p{Nd}-]*[\p{Ll}\p{Lo}\p{Nd}]\p{M}*/u.source;
@@ -53,11 +55,14 @@ const address = new RegExp(String.raw`^(?!.*[\0-\x7f]\p{M})${local}@${host}$`, '
 /** Disguises an `@`, or is left over from another way of writing: no part of an address. */
 const disguise = /%[0-9a-f]{2}|&(?:#0*64|#x0*40|commat);|\\|[[({]\s?at\s?[\])}]|\sat\s/;
 
+/** Whether it has no other spelling. One by one: a few letters stand for many. */
+const isPlain = (text: string): boolean =>
+  Array.from(text).every((letter) => letter.normalize('NFKC') === letter);
+
 /** Whether a folded text has no `@`, not even in disguise, or is exactly one address. */
 const isClear = (email: string): boolean => {
-  const compatible = email.normalize('NFKC');
   if (disguise.test(email)) return false;
-  return compatible.includes('@') ? compatible === email && address.test(email) : true;
+  return /[@＠﹫]/.test(email) ? address.test(email) && isPlain(email) : true;
 };
 
 /**

@@ -47,12 +47,35 @@ const stateCodes: ReadonlyMap<string, string> = new Map(Object.entries({
   texas: 'TX', utah: 'UT', vermont: 'VT', virginia: 'VA', washington: 'WA', 'west virginia': 'WV', wisconsin: 'WI', wyoming: 'WY',
   'district of columbia': 'DC', 'washington dc': 'DC', 'american samoa': 'AS', guam: 'GU', 'marshall islands': 'MH', 'federated states of micronesia': 'FM', micronesia: 'FM',
   'northern mariana islands': 'MP', palau: 'PW', 'puerto rico': 'PR', 'virgin islands': 'VI', 'us virgin islands': 'VI', 'u.s. virgin islands': 'VI',
-  'armed forces americas': 'AA', 'armed forces europe': 'AE', 'armed forces pacific': 'AP',
+  'armed forces americas': 'AA', 'armed forces africa': 'AE', 'armed forces canada': 'AE', 'armed forces europe': 'AE', 'armed forces middle east': 'AE',
+  'armed forces pacific': 'AP', 'armed forces (aa)': 'AA', 'armed forces (ae)': 'AE', 'armed forces (ap)': 'AP',
 })); // prettier-ignore
 export const states: ReadonlySet<string> = new Set(stateCodes.values());
 
 /** The two letters of the state with this name; null if there is none. */
 export const stateNamed = (name: string): string | null => stateCodes.get(name.toLowerCase()) ?? null;
+
+let countries: ReadonlySet<string | undefined> | null = null;
+/** Whether this is the name of a country in English. Making all of them takes long: not before the first. */
+const isCountry = (name: string): boolean => {
+  if (countries === null) {
+    const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
+    const regions = new Intl.DisplayNames('en', { type: 'region' });
+    countries = new Set(letters.flatMap((a) => letters.map((b) => regions.of(a + b)?.toLowerCase())));
+  }
+  return countries.has(name);
+};
+
+/** The state that was probably meant. A country is no mistyped state, and Africa no mistyped Americas. */
+const proposed = (part: string): string | null => {
+  const [, name = '', code = ''] = /^(.*?) *(?:\((..)\).*)?$/.exec(part.toLowerCase()) ?? [];
+  const exact = stateNamed(part) ?? stateNamed(name);
+  if (exact !== null || isCountry(name)) return exact;
+  if (states.has(code.toUpperCase())) return code.toUpperCase();
+  const isName = part.replaceAll(/[^a-z]/gi, '').length > 2;
+  const known = [...stateCodes].filter(([each]) => !isName || !each.startsWith('armed forces'));
+  return nearestOf(known, (state) => [part, state[isName ? 0 : 1]])?.[1] ?? null;
+};
 
 /** The longest part of an address, in characters (code points). (decision 15: how long an address may be) */
 const maxPartLength = 200;
@@ -99,10 +122,9 @@ export const addressPart: TextRule<string> = withMaxLength(
 export const readState = partRule((part) => {
   const state = /^[A-Za-z]{2}$/.test(part) ? part.toUpperCase() : '';
   if (states.has(state)) return state;
-  const isName = part.replaceAll(/[^a-z]/gi, '').length > 2;
-  const [, meant] = nearestOf(stateCodes, ([name, code]) => [part, isName ? name : code]) ?? [];
+  const meant = proposed(part);
   throw invalid(
-    `The state must be the two-letter code of a US state or territory, not \`${truncate(part, 40)}\`.${meant === undefined ? '' : ` Did you mean \`${meant}\`?`}`,
+    `The state must be the two-letter code of a US state or territory, not \`${truncate(part, 40)}\`.${meant === null ? '' : ` Did you mean \`${meant}\`?`}`,
   );
 });
 

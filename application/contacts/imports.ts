@@ -197,7 +197,7 @@ export interface NewImport {
   readonly id: Uuid;
   readonly file: string;
   readonly rows: AsyncIterable<FileRow>;
-  /** Complete once the first row was read. */
+  /** Complete once all rows were read. */
   readonly unread: ContactImport['unread'];
   readonly readContact: ReadContact;
 }

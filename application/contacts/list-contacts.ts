@@ -35,8 +35,9 @@ export const listContactsAt = async (
 ): Promise<readonly Past<ContactDocument>[]> => {
   await organizationAt(deps, org, moment);
   const last = await rowOf(deps.readModels, org, startingAfter);
+  const wanted = email === null ? null : foldEmail(email);
   const isListed = ({ details }: ContactDocument): boolean =>
-    (email === null || foldEmail(details?.email ?? '') === foldEmail(email)) &&
+    (wanted === null || foldEmail(details?.email ?? '') === wanted) &&
     (externalId === null || details?.externalId === externalId);
   return listAt(deps, contacts, isListed, org, moment, { limit, before: last?.created });
 };

@@ -27,6 +27,12 @@ describe('an e-mail address', () => {
   for (const text of ['n/a', 'none', '-', 'ada', 'ｎ／ａ', 'see below'])
     it(`is not missed in ${text}`, () => expect(emailIn(text)).to.deep.equal({ value: foldEmail(text) }));
 
+  it('keeps thirty marks in a row, which are more than any letter has', () => {
+    const marked = (count: number): string => `ж${'\u0316\u200b'.repeat(count)}@x.test`;
+    expect(foldEmail(marked(30))).to.equal(marked(30).replaceAll('\u200b', ''));
+    expect(foldEmail(marked(300))).to.equal(foldEmail(marked(30)));
+  });
+
   it('is not looked for in a text that is far too long', () => {
     const begun = performance.now();
     foldEmail(`a${'\u0301'.repeat(100_000)}@x.test`);

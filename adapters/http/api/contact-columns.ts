@@ -6,7 +6,7 @@ type Texts = Readonly<Record<string, string>>;
 /** The columns in which exporters keep a field. Of several in a file, the first one here is read. */
 const fieldNames: Texts = {
   external_id: 'external_id id record_id user_id klaviyo_id euid square_customer_id',
-  name: 'shipping_name ship_name ship_to_name billing_name name full_name display_name buyer_name nome naam',
+  name: 'shipping_name ship_name ship_to_name billing_name name full_name display_name buyer_name nome naam last_name_first_name last_first nachname_vorname',
   first_name: 'first_name firstname fname first given_name forename vorname prénom nombre voornaam shipping_first_name billing_first_name',
   last_name: 'last_name lastname lname last family_name surname nachname nom apellidos cognome sobrenome achternaam shipping_last_name billing_last_name',
   company: 'company company_name organization organization_name organization_1_name account_name associated_company default_address_company shipping_company billing_company firma société empresa azienda bedrijf',
@@ -22,6 +22,9 @@ const partNames: Texts = {
   line1: 'line_1 address_1 street street_1 street_address street_address_1 street_address_line_1 straße rue calle adresse dirección indirizzo endereço adres address',
   line2: 'line_2 address_2 street_2 street_address_2 street_line_2 street_address_line_2 line_2_district_neighborhood extended_address adresszusatz complément_adresse complemento dirección_2',
   line3: 'line_3 address_3 street_3 street_address_3 street_line_3 street_address_line_3',
+  apt: 'apt apt_no apt_number apt_suite apt_suite_etc apt_unit apartment apartment_no apartment_number',
+  suite: 'suite suite_no suite_number ste',
+  unit: 'unit unit_no unit_number',
   house_number: 'house_number house_no house_nr street_number street_no hausnummer hausnr huisnummer numéro_de_rue',
   city: 'city town town_city city_town suburb_city city_suburb ort ville ciudad città cidade plaats woonplaats',
   state: 'state state_code st province_code province state_region state_region_province state_province province_state state_province_region_county_territory_prefecture_republic bundesland bundesland_kanton état estado estado_provincia provincia provincie region',
@@ -45,7 +48,7 @@ export interface Column {
 }
 
 /** A place of a contact, and the name of its column in the tables. */
-type Place = Omit<Column, 'index'> & { readonly name: string };
+type Place = Omit<Column, 'index'> & { readonly name: string; readonly rank: number };
 
 export const withoutMarks = (text: string): string =>
   text.normalize('NFD').replaceAll(/\p{M}/gu, '').replaceAll(/ß/giu, 'ss');
@@ -54,13 +57,13 @@ export const withoutMarks = (text: string): string =>
 const spelled = (name: string): string => withoutMarks(name).replaceAll('_', '');
 
 /** Places of a contact by the spelling of columns, the preferred names first. */
-const places = new Map<string, Place>();
+export const places = new Map<string, Place>();
 const addPlaces = (names: Texts, address: string | null, prefix: string): void => {
   for (const [field, all] of Object.entries(names))
     for (const each of all.split(' ')) {
       const [name, spelling] = [prefix + each, spelled(prefix + each)];
       if (!places.has(spelling))
-        places.set(spelling, { name, field, address, isDayFirst: dayFirst.test(each) });
+        places.set(spelling, { name, field, address, isDayFirst: dayFirst.test(each), rank: places.size });
     }
 };
 addPlaces(fieldNames, null, '');
@@ -100,7 +103,7 @@ export interface FileOptions {
   readonly keyIsNamed: string;
   /** Rows that begin before this line are skipped. */
   readonly fromLine: number;
-  /** Gets the columns that are not read, and why, before the first row. */
+  /** Gets the columns that are not read, and why, before the first row; with rows, those read in part. */
   readonly unread: Record<string, string>;
 }
 
@@ -152,12 +155,12 @@ const meantColumns = (header: Header): readonly Column[] => {
     const named = ofName !== undefined && meant.some((place) => place?.address === ofName) ? ofName : address;
     return named === '' ? (unnamedIs ?? named) : named;
   };
-  return [...places.values()].flatMap((place) =>
-    meant.flatMap((one, index) => {
-      if (one !== place || (needsCity.test(place.name) && !withCity.has(place.address))) return [];
+  return meant
+    .flatMap((place, index) => {
+      if (place === undefined || (needsCity.test(place.name) && !withCity.has(place.address))) return [];
       return [{ ...place, index, address: addressOf(place) }];
-    }),
-  );
+    })
+    .toSorted((a, b) => a.rank - b.rank);
 };
 
 /**

@@ -58,6 +58,12 @@ const honorifics = /^(?:mr|mrs|ms|miss|mx|dr|prof|rev|sir|madam|herr|frau|mme|ml
 const jobIn = (text: string): string =>
   text.split(/[\s.&/]+/).every((word) => honorifics.test(word)) ? '' : text;
 
+/** `4B` under `Apt` is `Apt 4B`. */
+const numbered =
+  (kind: string) =>
+  (text: string): string =>
+    text.replace(/^#? *(?=\w?-?\d\S*$|\w$)/, `${kind} `);
+
 /** How exporters write a field, as the API takes it. */
 const readings: Readonly<Record<string, (text: string) => string>> = {
   state: (text) => stateNamed(text) ?? text.replace(/^US[-:]/i, ''),
@@ -66,26 +72,38 @@ const readings: Readonly<Record<string, (text: string) => string>> = {
   job_title: jobIn,
   birthday: dayIn,
   work_anniversary: dayIn,
+  apt: numbered('Apt'),
+  suite: numbered('Suite'),
+  unit: numbered('Unit'),
 };
+/** In characters: nothing that is read is as long, and some readings take long. */
+const maxRead = 200;
 
 /** Without what keeps a text from being a number or a formula elsewhere; of several values the first. */
 const textIn = ({ field, isDayFirst }: Columns['columns'][number], cell = ''): string => {
   const [first = ''] = cell.split(' ::: ', 1);
   const text = first.trim().replace(/^'(?=[\d=+@-])|^="(.*)"$/s, '$1');
+  if (text.length > maxRead) return text;
   return readings[field]?.(isDayFirst === true ? monthFirst(text) : text) ?? text;
 };
+
+/** Of a day that was written in another order than it was read in. */
+const impossibleMonth = /^(?:\d{4}-)?(?:1[3-9]|[2-9]\d)-(?:0[1-9]|1[0-2])$/;
 
 /** State or country, and ZIP code where it begins with one zero, or with two, which spreadsheets drop. */
 const lostZeros = /^(?:(?:AE|CT|MA|ME|NH|NJ|RI|VT) [1-9]\d|(?:PR|VI) [1-9])\d\d(?:-\d{4})?$/i;
 
 /** A street on several lines goes on in `line2`, and follows a number that has its own column. */
-const addressIn = ({ line1, line2, line3, house_number: number, ...parts }: Texts): Texts => {
+const addressIn = (sent: Texts): Texts => {
+  const { line1, line2, line3, apt, suite, unit, house_number: number, ...parts } = sent;
   const { zip = '', country, state = country } = parts;
   const address = lostZeros.test(`${state} ${zip}`)
     ? { ...parts, zip: zip.replace(/^\d+/, (digits) => digits.padStart(5, '0')) }
     : parts;
   const [street, ...more] = line1?.split(/[\r\n]+/).map((line) => line.trim()) ?? [];
-  const rest = [...more, line2 ?? [], line3 ?? []].flat().join(', ');
+  const rest = [
+    ...new Set([...more, line2 ?? [], line3 ?? [], apt ?? [], suite ?? [], unit ?? []].flat()),
+  ].join(', ');
   const isWhole = number === undefined || street?.startsWith(`${number} `) === true;
   return {
     ...address,
@@ -96,20 +114,37 @@ const addressIn = ({ line1, line2, line3, house_number: number, ...parts }: Text
 
 const wordsOf = (text: string): readonly string[] =>
   text
+    .slice(0, maxRead)
     .normalize()
     .toLowerCase()
     .match(/[\p{L}\p{M}]+/gu) ?? [];
 /** Numbers of orders, addresses, and names by which people sign in. */
 const isNoName = /[@_\d]|^\P{L}*$/u;
 
+const suffix = /^(?:[js]r|esq|ph\.?d|inc|llc|ltd|corp|gmbh)\.?$/i;
+const degree =
+  /^(?:V?I{1,3}|I?V|Co|MD|DO|RN|NP|LPN|PA|JD|MBA|MA|MS|BA|BS|CPA|CF[AP]|DDS|DMD|DVM|DNP|EdD|PsyD|PharmD|PE|PMP|[COM]BE|FACS)$/;
+
+/** `Lovelace, Ada` and `King, Martin Luther, Jr.` begin with the last name; `Ada Lovelace, MD` doesn't. */
+const inOrder = (names: Texts): Texts => {
+  const [last = '', first = '', ...more] = names['name']?.split(',').map((part) => part.trim()) ?? [];
+  const isSuffix = (text: string): boolean =>
+    text.split(/[\s/&]+/).every((word) => suffix.test(word) || degree.test(word.replaceAll('.', '')));
+  const areWords = [last, first].every((part) => /^['’]?\p{L}[^@_\d]*$/u.test(part));
+  return areWords && !isSuffix(first) && more.every(isSuffix)
+    ? { first_name: first, last_name: [last, ...more].join(', ') }
+    : names;
+};
+
 /** Beside a first or a last name alone, `name` is the other one, as in `Vorname;Name`, or both. */
 const namesIn = (names: Texts): Texts => {
   const { name = '', first_name: first, last_name: last } = names;
   const part = first ?? last;
-  if (part === undefined || (first !== undefined && last !== undefined) || isNoName.test(name)) return names;
+  if (part === undefined) return inOrder(names);
+  if ((first !== undefined && last !== undefined) || isNoName.test(name)) return names;
   const all = new Set(wordsOf(name));
   return wordsOf(part).every((word) => all.has(word))
-    ? { name }
+    ? inOrder({ name })
     : { first_name: first ?? name, last_name: last ?? name };
 };
 
@@ -127,22 +162,38 @@ const isMailbox = (text: string): boolean =>
   /@[^@]+\./.test(text) && 'value' in capture(() => readMailbox(text));
 
 /** The contact of a row, or why it has none. */
-const contactIn = ({ columns, headings }: Columns, cells: readonly string[]) => {
+const contactIn = (
+  { columns, headings }: Columns,
+  cells: readonly string[],
+  unread: FileOptions['unread'],
+) => {
   const width = headings.length;
   if (cells.slice(width).some((cell) => cell.trim() !== ''))
     return { problem: `it has ${cells.length} cells, but the header has ${width}` };
   const contact: Record<string, string> = {};
   const names = new Map<string | null, Record<string, string>>();
   const addresses: typeof names = new Map();
+  let lacksEmail = true;
   for (const column of columns) {
     const { index, field, address } = column;
     const text = textIn(column, cells[index]);
     if (text === '') continue;
-    const problem = spoiledIn(headings[index] ?? field, text);
+    const heading = headings[index] ?? field;
+    const problem = spoiledIn(heading, text);
     if (problem !== null) return { problem };
+    if (readings[field] === dayIn && impossibleMonth.test(text)) {
+      const read =
+        column.isDayFirst === true || cells[index]?.includes('.')
+          ? 'day, month: 5/6 as June 5'
+          : 'month, day: 5/6 as May 6';
+      unread[`${heading}, in part`] = `some dates have an impossible month: they are read as ${read}`;
+    }
     const all = field.endsWith('name') ? names : addresses;
     const parts = all === addresses && address === null ? contact : (all.get(address) ?? {});
-    if (field === 'email' && hasNoEmail(emailIn(parts[field]))) parts[field] = text;
+    if (field === 'email' && lacksEmail) {
+      parts[field] = text;
+      lacksEmail = hasNoEmail(emailIn(text));
+    }
     parts[field] ??= text;
     if (parts !== contact) all.set(address, parts);
   }
@@ -154,7 +205,7 @@ const contactIn = ({ columns, headings }: Columns, cells: readonly string[]) => 
   const name =
     names.get(where) ?? names.get(null) ?? (address?.['line1'] === undefined ? [...names.values()][0] : {});
   // What identifies a contact may be its address alone, under a name that no list has.
-  const email = isMailbox(externalId) && hasNoEmail(emailIn(contact['email'])) && { email: externalId };
+  const email = isMailbox(externalId) && lacksEmail && { email: externalId };
   const person = { external_id: externalId, ...(name && namesIn(name)), ...contact, ...email };
   return {
     externalId,
@@ -177,7 +228,7 @@ export async function* contactRows(
         throw new UnreadableFile(`The names of the columns can't be read: ${row.problem}.`);
       columns = readColumns(row, options);
     } else if (line >= options.fromLine)
-      yield { line, bytes, ...('problem' in row ? row : contactIn(columns, row.cells)) };
+      yield { line, bytes, ...('problem' in row ? row : contactIn(columns, row.cells, options.unread)) };
   }
   if (columns === null) throw new UnreadableFile('The file is empty: its first line must name the columns.');
 }

@@ -599,6 +599,15 @@ describe('a cell of a file of contacts', () => {
     it(`has the country ${country}`, async () =>
       expect(await read({ country })).to.deep.include({ address: { country: 'US' } }));
 
+  for (const [state, code] of [
+    ['Armed Forces (AE)', 'AE'],
+    ['Armed Forces Africa', 'AE'],
+    ['Armed Forces Middle East', 'AE'],
+    ['Armed Forces Americas', 'AA'],
+  ] as const)
+    it(`has the state ${state}`, async () =>
+      expect(await read({ state })).to.deep.include({ address: { state: code } }));
+
   for (const country of ['Virgin Islands (U.S.)', 'U.S. Virgin Islands', 'Îles Vierges des États-Unis'])
     it(`has the country ${country}`, async () =>
       expect(await read({ country })).to.deep.include({ address: { country: 'VI' } }));
@@ -695,11 +704,44 @@ describe('a cell of a file of contacts', () => {
     ['Full Name;First Name', 'Lovelace Ada;-', ['Lovelace Ada', 'Lovelace', 'Ada']],
     ['Name;First Name', '#1001;Ada', ['Ada', 'Ada', null]],
     ['display_name;first_name', 'countess_al;Ada', ['Ada', 'Ada', null]],
+    ['Name', 'Lovelace, Ada', ['Ada Lovelace', 'Ada', 'Lovelace']],
+    ['Last name, First name', 'Lovelace,Ada', ['Ada Lovelace', 'Ada', 'Lovelace']],
+    ['Nachname, Vorname', 'von Amberg, Anna Maria', ['Anna Maria von Amberg', 'Anna Maria', 'von Amberg']],
+    ['Full Name;First Name', 'Lovelace, Ada;Ada', ['Ada Lovelace', 'Ada', 'Lovelace']],
+    ['Name', 'King, Martin Luther, Jr.', ['Martin Luther King, Jr.', 'Martin Luther', 'King, Jr.']],
+    ['Name', 'NGUYEN, DOAN', ['DOAN NGUYEN', 'DOAN', 'NGUYEN']],
+    ['Name', '’t Hooft, Gerard', ['Gerard ’t Hooft', 'Gerard', '’t Hooft']],
+    ['Name', 'Nguyen, Vi', ['Vi Nguyen', 'Vi', 'Nguyen']],
+    ...[
+      'Ada King, Jr.', 'Ada King, jr', 'Ada King, Sr', 'Ada King, II', 'Ada King, III', 'Ada King, Ph.D.', 'Ada King, MD',
+      'Ada King, MD, PhD', 'Ada King, MD PhD', 'Ada King, Esq.', 'Ada King, Inc.', 'Ada King, IV', 'Ada King,',
+    ].map((name) => ['Name', name, [name, 'Ada', name.slice(4)]] as const), // prettier-ignore
+    ['Name', ', Ada', [', Ada', ',', 'Ada']],
   ] as const)
     it(`is a whole name, or the part that another lacks, under ${columns}: ${cells}`, async () => {
-      const row = await rowOf(`id;${columns}`, `1;${cells}`);
+      const row = columns.includes(';')
+        ? await rowOf(`id;${columns}`, `1;${cells}`)
+        : await rowOf(`id;"${columns}"`, `1;"${cells}"`);
       const { name, firstName, lastName } = readContact('contact' in row ? (row.contact as Row) : {});
       expect([name, firstName, lastName]).to.deep.equal(names);
+    });
+
+  for (const [column, days, order] of [
+    ['Birthday', ['25/12/1987', '05/06/1987'], 'month, day: 5/6 as May 6'],
+    ['Hire date', ['25-12-1987'], 'month, day: 5/6 as May 6'],
+    ['Anniversaire', ['12/25/1987'], 'day, month: 5/6 as June 5'],
+    ['Birthday', ['12.25.1987'], 'day, month: 5/6 as June 5'],
+    ['Birthday', ['12/25/1987', '32/32/1987', '1987-12-25'], null],
+    ['Phone', ['25-12'], null],
+  ] as const)
+    it(`may be a day in another order, and that is said of its column: ${column} ${days.join(', ')}`, async () => {
+      const unread = {};
+      const file = (async function* () {
+        yield Buffer.from(`id,${column}\n${days.map((day) => `${day},${day}\n`).join('')}`);
+      })();
+      for await (const _ of contactRows(file, { key: undefined, keyIsNamed: '', fromLine: 1, unread }));
+      const note = `some dates have an impossible month: they are read as ${order}`;
+      expect(unread).to.deep.equal(order === null ? {} : { [`${column}, in part`]: note });
     });
 
   const springfield = { line1: '2 Elm St', city: 'Springfield', state: 'IL', zip: '62701' };
@@ -726,6 +768,12 @@ describe('a cell of a file of contacts', () => {
     ['Street Address,House No.', '2 Elm St,2', { line1: '2 Elm St' }],
     ['Street,Street 2,Street 3', '2 Elm St,Suite 4,Box 7', { line1: '2 Elm St', line2: 'Suite 4, Box 7' }],
     ['Address 1,Address 3', '2 Elm St,Box 7', { line1: '2 Elm St', line2: 'Box 7' }],
+    ['Street,Apt', '2 Elm St,4B', { line1: '2 Elm St', line2: 'Apt 4B' }],
+    ['Street,Apartment', '2 Elm St,Apartment 4', { line1: '2 Elm St', line2: 'Apartment 4' }],
+    ['Street,Unit #', '2 Elm St,# 4', { line1: '2 Elm St', line2: 'Unit 4' }],
+    ['Street,Suite', '2 Elm St,B-12', { line1: '2 Elm St', line2: 'Suite B-12' }],
+    ['Street,Street 2,Apt #', '2 Elm St,Apt 4,4', { line1: '2 Elm St', line2: 'Apt 4' }],
+    ['Ship Street,Ship Apt', '2 Elm St,Rear', { line1: '2 Elm St', line2: 'Rear' }],
   ] as const)
     it(`has its street from every column that holds a part of it: ${columns}`, async () => {
       const row = await rowOf(`id,${columns},City,State,Zip`, `1,${cells},Springfield,IL,62701`);

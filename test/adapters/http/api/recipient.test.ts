@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { readCardFields } from '../../../../adapters/http/api/card-fields.js';
-import { Recipient } from '../../../../domain/recipient.js';
+import { capture } from '../../../../domain/errors.js';
+import { readState, Recipient } from '../../../../domain/recipient.js';
 
 const ann = {
   name: 'Ann Lee',
@@ -82,6 +83,37 @@ describe('a recipient', () => {
     expect(read({ ...ann, zip: 12207 })).to.deep.equal(refused('recipient.zip'));
     expect(messageOf({ ...ann, zip: 501 })).to.contain('leading zeros');
   });
+
+  const meant = (state: string): string | null => {
+    const found = capture(() => readState(state));
+    return 'refusal' in found
+      ? (/Did you mean `(..)`/.exec(found.refusal.message)?.[1] ?? null)
+      : found.value;
+  };
+  for (const [state, code] of [
+    ['Armed Forces (AE)', 'AE'],
+    ['armed forces africa', 'AE'],
+    ['Armed Forces Canada', 'AE'],
+    ['Armed Forces Europe', 'AE'],
+    ['Armed Forces Middle East', 'AE'],
+    ['Armed Forces Europe (AE)', 'AE'],
+    ['Armed Forces Americas', 'AA'],
+    ['Armed Forces Pacific', 'AP'],
+    ['Armed Forces Afrika', null],
+    ['Armed Forces', null],
+    ['A.P.', 'AP'],
+    ['Canada', null],
+    ['Canada (CA)', null],
+    ['Mexico', null],
+    ['India', null],
+    ['Puerto Rico', 'PR'],
+    ['Georgia', 'GA'],
+    ['Guam (GU)', 'GU'],
+    ['Land of Lincoln (IL)', 'IL'],
+    ['Nevadda', 'NV'],
+  ] as const)
+    it(`${code === null ? 'has no state that is guessed from' : `is in ${code} if it was sent to`} ${state}`, () =>
+      expect(meant(state)).to.equal(code));
 
   it('may have a ZIP that does not belong to its state', () =>
     expect(read({ ...ann, state: 'CA', zip: '10001' })).to.include({ state: 'CA', zip: '10001' }));
