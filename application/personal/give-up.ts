@@ -2,6 +2,7 @@ import { audit, auditIdOf } from '../../domain/audit.js';
 import { newCommand, execute, type Initiator, type WriteDeps } from '../writing/execute.js';
 import {
   givenUp,
+  isGivenUp,
   pagesOfBlocks,
   type NumberedBlock,
   type PersonalKeys,
@@ -14,7 +15,7 @@ export interface GivingUp extends WriteDeps, Omit<OwnKeysDeps, 'log' | 'store' |
   readonly keys: PersonalKeys;
 }
 
-const empty = { wrappedBy: givenUp, iv: Buffer.alloc(0), sealed: Buffer.alloc(0) };
+const empty = { wrappedBy: givenUp(''), iv: Buffer.alloc(0), sealed: Buffer.alloc(0) };
 
 /** Throws WrongPersonalKey if several blocks name a key that we have, and none of them opens with it. */
 const lostBlocks = async ({ keys, masters }: GivingUp): Promise<readonly StoredBlock[]> => {
@@ -22,7 +23,7 @@ const lostBlocks = async ({ keys, masters }: GivingUp): Promise<readonly StoredB
   const opening = new Set<string>();
   for await (const page of pagesOfBlocks(keys))
     for (const block of page)
-      if (block.wrappedBy !== givenUp && isLost(masters, block)) lost.push(block);
+      if (!isGivenUp(block.wrappedBy) && isLost(masters, block)) lost.push(block);
       else opening.add(block.wrappedBy);
   for (const { id } of masters)
     if (!opening.has(id) && lost.filter(({ wrappedBy }) => wrappedBy === id).length > 1)
@@ -32,9 +33,10 @@ const lostBlocks = async ({ keys, masters }: GivingUp): Promise<readonly StoredB
 
 /**
  * Gives up keys that the log uses and that are missing or can't be opened: KeysLost records it for each
- * organization, and empty blocks take their places, so that the service starts; a lost block 0 is made again.
- * No process may run meanwhile. It can be repeated. Throws the errors of `execute`,
- * PersonalKeysUnavailable and WrongPersonalKey.
+ * organization, and the service starts without them. What can't be opened is kept, should its master key be
+ * found; empty blocks take the places of missing ones; a lost block 0 is made again. No process may run
+ * meanwhile. It can be repeated. Throws the errors of `execute`, PersonalKeysUnavailable and
+ * WrongPersonalKey.
  */
 export const giveUpKeys = async (
   deps: GivingUp,
@@ -55,9 +57,10 @@ export const giveUpKeys = async (
   const added: NumberedBlock[] = [...missing].map((number) => ({ number, ...empty }));
   if ((await keys.load([0])).length === 0) added.push({ number: 0, ...newBlock(masters, entropy, 0) });
   if (added.length > 0) await keys.add(added);
-  for (const { number, version } of unopened) {
-    const block = number === 0 ? newBlock(masters, entropy, 0) : empty;
-    await keys.replace({ number, version, ...block });
-  }
+  for (const block of unopened)
+    await keys.replace({
+      ...block,
+      ...(block.number === 0 ? newBlock(masters, entropy, 0) : { wrappedBy: givenUp(block.wrappedBy) }),
+    });
   return found;
 };

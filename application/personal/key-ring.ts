@@ -5,11 +5,13 @@ import type { Milliseconds, Uuid } from '../../domain/ids.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
 import {
   givenUp,
+  isGivenUp,
   pagesOfBlocks,
   PersonalKeysUnavailable,
   type PersonalKeys,
   type StoredBlock,
   type WrappedBlock,
+  wrapperOf,
 } from '../ports/personal-keys.js';
 import type { Clock, Entropy } from '../ports/system.js';
 import { withTimeout } from '../timing/with-timeout.js';
@@ -134,10 +136,21 @@ const wrap = (
   return { wrappedBy: id, iv, sealed: encrypt(key, iv, ownerOf(number), keys) };
 };
 
-/** Null if the block differs from the one stored under its number, or was given up. */
+/** The block with these keys instead, encrypted with the newest key. One that was given up stays so. */
+const withKeys = (
+  masters: MasterKeys,
+  entropy: Pick<Entropy, 'bytes'>,
+  { number, version, wrappedBy: before }: StoredBlock,
+  keys: Buffer,
+): StoredBlock => {
+  const { wrappedBy, ...sealed } = wrap(masters, entropy, number, keys);
+  return { number, version, ...sealed, wrappedBy: isGivenUp(before) ? givenUp(wrappedBy) : wrappedBy };
+};
+
+/** Null if the block differs from the one stored under its number, or was given up and its key is gone. */
 const unwrap = (masters: MasterKeys, { number, wrappedBy, iv, sealed }: StoredBlock): Buffer | null => {
-  if (wrappedBy === givenUp) return null;
-  const master = masters.find(({ id }) => id === wrappedBy);
+  const master = masters.find(({ id }) => id === wrapperOf(wrappedBy));
+  if (master === undefined && isGivenUp(wrappedBy)) return null;
   if (master === undefined) throw new MissingPersonalKey(wrappedBy);
   const keys = decrypt(master.key, iv, ownerOf(number), sealed);
   return keys?.length === blockBytes ? keys : null;
@@ -205,8 +218,7 @@ export const keyRing = (options: KeyRingOptions) => {
     await admission();
     const block = await store.first((number) => newBlock(masters, entropy, number));
     const keys = block === null ? null : unwrap(masters, block);
-    if (keys === null)
-      throw new LostIndexKey(block === null || block.wrappedBy === givenUp ? null : block.wrappedBy);
+    if (keys === null) throw new LostIndexKey(block?.wrappedBy ?? null);
     return slotIn(keys, 0);
   };
 
@@ -288,7 +300,11 @@ export const keyRing = (options: KeyRingOptions) => {
     if (numbers.some((number) => !found.has(number) && opened.peek(number)?.keys !== null)) await onMissing();
     for (const number of numbers) {
       const block = found.get(number);
-      keep(number, block === undefined ? null : unwrap(masters, block), block?.wrappedBy === givenUp);
+      keep(
+        number,
+        block === undefined ? null : unwrap(masters, block),
+        block !== undefined && isGivenUp(block.wrappedBy),
+      );
     }
   };
 
@@ -303,8 +319,7 @@ export const keyRing = (options: KeyRingOptions) => {
       const keys = block === undefined ? null : unwrap(masters, block);
       if (block === undefined || keys === null) return;
       for (const slot of slots) slotIn(keys, slot).fill(0);
-      const { version } = block;
-      if (!(await store.replace({ number, version, ...wrap(masters, entropy, number, keys) }))) continue;
+      if (!(await store.replace(withKeys(masters, entropy, block, keys)))) continue;
       keep(number, keys);
       return;
     }
@@ -370,6 +385,24 @@ export const keyRing = (options: KeyRingOptions) => {
       createHmac('sha256', await indexKey())
         .update(JSON.stringify(parts))
         .digest('base64url'),
+    /**
+     * Takes back the blocks that were given up and that open again. What was erased since could not be
+     * destroyed in them, so the shredder, which calls this before it begins, goes back to the beginning of
+     * the log first. Throws PersonalKeysUnavailable.
+     */
+    takeBack: async (): Promise<void> => {
+      const isFound = (wrapper: string): boolean =>
+        isGivenUp(wrapper) && masters.some(({ id }) => id === wrapperOf(wrapper));
+      if (!(await store.wrappers()).some(isFound)) return;
+      let mark = await store.mark();
+      for await (const page of pagesOfBlocks(store))
+        for (const block of page) {
+          if (!isFound(block.wrappedBy) || unwrap(masters, block) === null) continue;
+          if (mark !== null && !(await store.saveMark({ position: 0n, event: null }, mark, []))) return;
+          mark = null;
+          await store.replace({ ...block, wrappedBy: wrapperOf(block.wrappedBy) });
+        }
+    },
     /** Destroys keys for good; missing ones are skipped. Throws PersonalKeysUnavailable. */
     destroy: async (ids: readonly string[]): Promise<void> => {
       for (const id of ids) noted.delete(id);
@@ -399,6 +432,7 @@ export const noKeys: KeyRing = {
   noted: () => null,
   check: () => Promise.resolve(),
   hashed: async () => withoutKeys(),
+  takeBack: async () => withoutKeys(),
   destroy: async () => withoutKeys(),
 };
 
@@ -421,12 +455,11 @@ export const rotateKeys = async (
   const [newest] = masters;
   const rotate = async (found: StoredBlock): Promise<keyof Rotated | null> => {
     for (let block: StoredBlock | undefined = found; block !== undefined;) {
-      if (block.wrappedBy === newest.id || block.wrappedBy === givenUp) return null;
+      if (wrapperOf(block.wrappedBy) === newest.id) return null;
       const keys = unwrap(masters, block);
-      if (keys === null) return 'unreadable';
-      const { number, version } = block;
-      if (await store.replace({ number, version, ...wrap(masters, entropy, number, keys) })) return 'wrapped';
-      [block] = await store.load([number]);
+      if (keys === null) return isGivenUp(block.wrappedBy) ? null : 'unreadable';
+      if (await store.replace(withKeys(masters, entropy, block, keys))) return 'wrapped';
+      [block] = await store.load([block.number]);
     }
     return null;
   };

@@ -3,7 +3,7 @@ import { erasures, type LoggedEvent } from '../../domain/events.js';
 import type { Instant, OrganizationId, StreamName } from '../../domain/ids.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
 import { logPages, type LogReader } from '../ports/event-store.js';
-import { givenUp, type PersonalKeys, type ShredderMark } from '../ports/personal-keys.js';
+import { isGivenUp, type PersonalKeys, type ShredderMark } from '../ports/personal-keys.js';
 import { assertSameLog, OtherLog } from '../log/same-log.js';
 import { blockOf, MissingPersonalKey } from './key-ring.js';
 import { asStored } from './personal.js';
@@ -117,7 +117,7 @@ export const missingBlocks = async (
 export const assertOwnKeys = async (deps: OwnKeysDeps): Promise<void> => {
   const { log, store, masters, place } = deps;
   for (const wrapper of await store.wrappers())
-    if (wrapper !== givenUp && !masters.some(({ id }) => id === wrapper))
+    if (!isGivenUp(wrapper) && !masters.some(({ id }) => id === wrapper))
       throw new MissingPersonalKey(wrapper);
   const missing = await missingBlocks(deps);
   if (missing.size === 0) return;

@@ -4,6 +4,7 @@ import { doNotMail } from '../../domain/do-not-mail.js';
 import { erasures, schemaOf, type LoggedEvent, type RecordedEvent } from '../../domain/events.js';
 import { categoryOf } from '../../domain/ids.js';
 import { isPlainObject } from '../../domain/plain-object.js';
+import type { KeyRing } from './key-ring.js';
 import { blocksOf, placeInLog } from './own-keys.js';
 import { asStored } from './personal.js';
 import { markOf, streamPages, type EventStore } from '../ports/event-store.js';
@@ -15,6 +16,7 @@ import { eraseWaitingRows, type NamedContact, type WaitingRowsDeps } from '../co
 export interface ShredderDeps extends WaitingRowsDeps {
   /** With personal data opened. */
   readonly store: EventStore;
+  readonly personalKeys: WaitingRowsDeps['personalKeys'] & Pick<KeyRing, 'takeBack'>;
   /** Where the shredder keeps its place: see PersonalKeys. */
   readonly place: Pick<PersonalKeys, 'mark' | 'saveMark'>;
   readonly clock: Clock;
@@ -82,6 +84,7 @@ export const runShredder = async (
 ): Promise<void> => {
   const { store, place, clock } = deps;
   await untilAborted({ clock, signal, pause, onError: report }, async () => {
+    await deps.personalKeys.takeBack();
     let mark = await place.mark();
     let unsaved = 0;
     const uses = new Set<number>();

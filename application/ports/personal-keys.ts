@@ -5,7 +5,7 @@ export class PersonalKeysUnavailable extends EventStoreUnavailable {}
 
 /** A block of keys, encrypted with a key that is not in the store. */
 export interface WrappedBlock {
-  /** The id of the key that it is encrypted with. */
+  /** The id of the key that it is encrypted with, or that of a block which was given up. */
   readonly wrappedBy: string;
   readonly iv: Buffer;
   /** Ciphertext and tag. */
@@ -22,8 +22,17 @@ export interface StoredBlock extends NumberedBlock {
   readonly version: number;
 }
 
-/** Wraps a block of keys that were given up: it is empty. */
-export const givenUp = '';
+/** Ids of keys don't hold it. */
+const givenUpSign = ':';
+
+/** Gives up the blocks of a key: they are missed no more, and open if it is found again. */
+export const givenUp = (id: string): string => `${givenUpSign}${id}`;
+
+export const isGivenUp = (wrappedBy: string): boolean => wrappedBy.startsWith(givenUpSign);
+
+/** The id of the key that a block is encrypted with, whether it was given up or not. */
+export const wrapperOf = (wrappedBy: string): string =>
+  isGivenUp(wrappedBy) ? wrappedBy.slice(givenUpSign.length) : wrappedBy;
 
 const blocksAtOnce = 100;
 

@@ -1,6 +1,6 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
@@ -139,6 +139,36 @@ describe('events whose keys were lost and given up', () => {
   it('leave the do-not-mail list readable', async () => {
     const { status, rows } = await operator()(`/operator/v1/organizations/${tenant.org}/do-not-mail`);
     expect([status, rows.map(({ email }) => email)]).to.deep.equal([200, [null, null]]);
+  });
+});
+
+describe('a master key that was given up, and is found again', () => {
+  it('opens what was sealed before, with read models that are made again', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'cards-'));
+    const path = join(directory, 'personal.key');
+    let service = await serviceIn(directory);
+    const { key } = await clientsOf(service).tenant();
+    const api = () => clientOf(service.baseUrl, key);
+    await api()('/api/v1/cards', { body: aCard() });
+    await service.stop();
+    const older = await readFile(path);
+    await rm(path);
+    masterKeys(path, new SystemEntropy(), true, 'PERSONAL_KEY_FILE');
+    await giveUpKeysOf(readSettings({ DATA_DIR: directory }), 'Ada');
+    const shown = async (): Promise<readonly unknown[]> => {
+      await withoutReadModels(directory);
+      service = await serviceIn(directory);
+      const rows = await eventually(async () => {
+        const list = (await api()('/api/v1/cards')).rows;
+        return list.length > 0 && list;
+      });
+      await service.stop();
+      return rows.map(({ recipient }) => (recipient as Fields)['name']);
+    };
+    expect(await shown()).to.deep.equal([null]);
+    await appendFile(path, older);
+    expect(await shown()).to.deep.equal(['Ada Lovelace']);
+    await rm(directory, { recursive: true, force: true });
   });
 });
 

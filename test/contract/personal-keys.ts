@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import {
+  givenUp,
   PersonalKeysUnavailable,
   type PersonalKeys,
   type WrappedBlock,
@@ -83,6 +84,13 @@ export const personalKeysContract = (name: string, make: () => Promise<MadePerso
       expect(await keys.replace({ number, version: 1, ...block(3) })).to.equal(false);
       expect(await keys.replace({ number: number + 1_000, version: 1, ...block(3) })).to.equal(false);
       expect(await keys.load([number])).to.deep.equal([{ number, version: 2, ...block(2) }]);
+    });
+
+    it('keeps what a block that is given up holds', async () => {
+      await add(1);
+      await keys.replace({ number: 1, version: 1, ...block(1), wrappedBy: givenUp('a') });
+      expect(await keys.load([1])).to.deep.equal([{ ...stored(1), version: 2, wrappedBy: givenUp('a') }]);
+      expect([await keys.missing([1]), await keys.wrappers()]).to.deep.equal([[], [givenUp('a')]]);
     });
 
     it('keeps the mark of the shredder, and lets it go back', async () => {

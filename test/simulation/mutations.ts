@@ -309,6 +309,13 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     text: 'await deps.personalKeys.destroy(keys);',
     instead: '',
   },
+  'kept-when-found': {
+    rule: 'What was erased while its keys were given up is destroyed in them once they are found again',
+    file: 'application/personal/key-ring.js',
+    text: 'store.saveMark({ position: 0n, event: null }, mark, [])',
+    instead: 'Promise.resolve(true)',
+    tests: ['application/personal/shred.test.js'],
+  },
   'kept-payloads': {
     rule: 'An erasure takes what is personal out of the deliveries',
     file: 'application/webhooks/relay.js',

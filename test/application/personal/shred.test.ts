@@ -3,7 +3,8 @@ import { Readable } from 'node:stream';
 import { readContact } from '../../../adapters/http/api/contact-fields.js';
 import { changeCard } from '../../../application/cards/change-card.js';
 import { execute } from '../../../application/writing/execute.js';
-import { keyRing, type KeyRing } from '../../../application/personal/key-ring.js';
+import { giveUpKeys } from '../../../application/personal/give-up.js';
+import { keyRing, rotateKeys, type KeyRing } from '../../../application/personal/key-ring.js';
 import { beginImport, findImport, importIdOf } from '../../../application/contacts/imports.js';
 import { cardForOperator, cardHistory } from '../../../application/cards/card-record.js';
 import { documentAt, momentOf } from '../../../application/history/as-of.js';
@@ -92,15 +93,23 @@ const shredded = async (
 ): Promise<void> => {
   const stop = new AbortController();
   const store = openedEvents(world.store, ring, world.clock);
+  let hasBegun = false;
+  const place = {
+    mark: () => {
+      hasBegun = true;
+      return keys.mark();
+    },
+    saveMark: keys.saveMark.bind(keys),
+  };
   const running = runShredder(
-    { store, personalKeys: ring, place: keys, importRecords, clock: world.clock },
+    { store, personalKeys: ring, place, importRecords, clock: world.clock },
     stop.signal,
     (error) => {
       throw error;
     },
   );
   const { position } = await world.store.head();
-  await eventually(async () => (await keys.mark())?.position === position);
+  await eventually(async () => hasBegun && (await keys.mark())?.position === position);
   stop.abort();
   await running;
 };
@@ -187,6 +196,32 @@ describe('the shredder', () => {
     expect(JSON.stringify(await firstData(world, after, cardStream(kept)))).to.include('Ada Lovelace');
     const log = (await world.store.readLog(0n, 100)).slice(0, -1);
     expect(JSON.stringify(log.map(({ data, metadata }) => [data, metadata]))).to.equal(before);
+  });
+
+  it('destroys what was erased while its keys were given up, once their master key is found again', async () => {
+    const { world, sealed, keys, gone, kept } = await sealedWorld();
+    const newer = { id: 'b', key: Buffer.alloc(32, 2) };
+    const ringWith = (known: MasterKeys, seed: number): KeyRing =>
+      keyRing({ store: keys, masters: known, clock: world.clock, entropy: new SeededEntropy(seed) });
+    const initiator = { actor: { kind: 'operator', id: null }, requestId: null } as const;
+    const { events } = await giveUpKeys({ ...sealed, keys, masters: [newer] }, initiator, 'Ada');
+    expect(events).to.be.greaterThan(0);
+    await changeCard(sealed, { code: gone, org }, world.command(), erase('a request'));
+    const without = ringWith([newer], 3);
+    await shredded(world, keys, without);
+    expect(await firstData(world, without, cardStream(kept))).to.include({ personal: null });
+    // The older key may go once its blocks are encrypted with the newer one.
+    const { unreadable } = await rotateKeys({
+      store: keys,
+      masters: [newer, ...masters],
+      entropy: new SeededEntropy(4),
+    });
+    expect([unreadable, (await keys.wrappers()).toSorted()]).to.deep.equal([0, [':b', 'b']]);
+    await shredded(world, keys, ringWith([newer], 5));
+    expect(await keys.wrappers()).to.deep.equal(['b']);
+    const after = ringWith([newer], 6);
+    expect(await firstData(world, after, cardStream(gone))).to.include({ personal: null });
+    expect(JSON.stringify(await firstData(world, after, cardStream(kept)))).to.include('Ada Lovelace');
   });
 
   it('is shown at no moment while its keys are there, however long its stream is', async () => {
