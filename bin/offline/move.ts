@@ -4,13 +4,14 @@ import { copyLog, NoCopy, type CopiedLog } from '../../application/log/copy-log.
 import { assertUndamaged } from '../../application/log/damaged-log.js';
 import { logPages } from '../../application/ports/event-store.js';
 import { pictureSizes, type Artwork } from '../../application/ports/artwork.js';
+import { countSealedIn, missingBlocks } from '../../application/personal/own-keys.js';
 import type { PersonalKeys } from '../../application/ports/personal-keys.js';
 import { streamName } from '../../domain/ids.js';
 import { OpenMoney } from '../../domain/open-money.js';
 import { macsOfLog } from '../settings/secret-files.js';
 import type { Settings } from '../settings/settings.js';
 import { kinds, type Fields, type Kind } from './moved-records.js';
-import { assertStopped } from './offline-log.js';
+import { assertClosed, assertStopped } from './offline-log.js';
 import { openPlace, type Place } from './places.js';
 
 /**
@@ -38,7 +39,10 @@ export const moveService = async (
     const macs = macsOfLog(from, new SystemEntropy());
     const onCopied = (before: bigint, after: bigint) => void positions.set(Number(before), Number(after));
     const copied = await copyLog({ ...logs, macs, onCopied }, onProgress);
+    // Files lie together; settings may name servers of two services.
+    if (!('files' in source.records)) await assertClosed(source, copied);
     await copyKeys(source.personalKeyStore, target.personalKeyStore);
+    await assertKeysOf(source, target);
     await copyArtwork(source.artwork, target.artwork);
     for (const checkpoint of await source.tiles.kept()) await target.tiles.keep(checkpoint);
     await target.write(kinds.map((kind) => [kind, carried(kind, source, positions)]));
@@ -70,6 +74,16 @@ const assertFree = async (source: Place, target: Place): Promise<void> => {
 const assertNothingAfter = async (position: number, { log }: Place): Promise<void> => {
   if ((await log.readStored(BigInt(position), 1)).length > 0)
     throw new NoCopy('Events were written meanwhile. Run this again.');
+};
+
+/** Throws NoCopy if events were copied whose keys were not. */
+const assertKeysOf = async (source: Place, { store, personalKeyStore }: Place): Promise<void> => {
+  const missing = await missingBlocks({ log: store, store: personalKeyStore });
+  const { events } = await countSealedIn(store, missing);
+  if (events > 0)
+    throw new NoCopy(
+      `${source.name}: keys of personal data are missing for ${events} events. Start the service there: it says what to restore, or to give up.`,
+    );
 };
 
 /** Throws NoCopy for half-done work on servers: in files, where nothing is, no reconciler would finish it. */

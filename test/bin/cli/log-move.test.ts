@@ -115,7 +115,14 @@ describeWithEngines(['MONGODB_URL'], 'a move between files and servers', (mongo)
       EVENTSTORE_URL: server.url,
       MONGODB_URL: freshUrl(mongo),
     };
-    await (await start({ DATA_DIR: directory })).stop();
+    const service = await start({ DATA_DIR: directory });
+    const { api } = await clientsOf(service).tenant();
+    await api('/api/v1/contacts', { body: { external_id: 'c-1', name: 'Ada Lovelace' } });
+    await eventually(async () => {
+      const { text } = await clientsOf(service).operator('/metrics');
+      return /^log_events_unsigned 0$/m.test(text);
+    });
+    await service.stop();
   });
   afterEach(async () => {
     const database = new MongoDatabase(environment['MONGODB_URL'] ?? '', clock);
@@ -277,6 +284,35 @@ describeWithEngines(['MONGODB_URL'], 'a move between files and servers', (mongo)
       expect(await move(server.url, directory)).to.include({ code: 0, error: '' });
       expect(await states()).to.deep.equal(['moved', undefined]);
       expect(markOfDirectory(directory)).to.equal(null);
+    }));
+
+  it('is refused from servers of two services, and leaves each what it was', () =>
+    onDatabase(async (database) => {
+      expect(await move()).to.include({ code: 0 });
+      const wrong = [
+        [{ EVENTSTORE_PREFIX: 'other_' }, 'EVENTSTORE_URL, EVENTSTORE_PREFIX and MONGODB_URL name different'],
+        [
+          { MONGODB_URL: freshUrl(mongo) },
+          'so it does not close it. Check EVENTSTORE_PREFIX and MONGODB_URL.',
+        ],
+      ] as const;
+      const to = `${directory}-to`;
+      for (const [more, says] of wrong) {
+        const moving = command(['log', 'copy', '--from', server.url, '--to', to], {
+          ...environment,
+          ...more,
+        });
+        expect(await refusalOf(moving)).to.include(says);
+        expect([await markIn(database), markOfDirectory(to)?.state]).to.deep.equal([null, 'unfinished']);
+        await rm(to, { recursive: true });
+      }
+      await rename(join(directory, 'keys.db'), join(directory, 'aside.db'));
+      await database.collection('personal_keys').deleteMany({});
+      expect(await refusalOf(move(server.url, to))).to.match(
+        /the event store: keys of personal data are missing for \d+ events\. Start the service there/,
+      );
+      expect(await markIn(database)).to.equal(null);
+      await rm(to, { recursive: true });
     }));
 
   it('waits for a redrive that is not finished', async () => {
