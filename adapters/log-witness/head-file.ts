@@ -1,5 +1,5 @@
-import { open, readFile, rename, stat, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { open, readFile, readlink, realpath, rename, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import { UnusableHead, type SignedHead, type SignedHeads } from '../../application/ports/signed-heads.js';
 import { codeOf } from '../../domain/errors.js';
 import { openNote, parseCheckpointText, UntrustedNote, type NoteKey } from '../../domain/signed-note.js';
@@ -18,6 +18,24 @@ export const syncFolder = async (path: string): Promise<void> => {
   } finally {
     await folder.close();
   }
+};
+
+/** The path that links lead to, whether a file is there or not. */
+const targetOf = async (path: string): Promise<string> => {
+  const found = await ifThere(realpath(path));
+  if (found !== null) return found;
+  const folder = await realpath(dirname(path));
+  const link = await readlink(path).catch(() => null);
+  return link === null ? join(folder, basename(path)) : targetOf(resolve(folder, link));
+};
+
+/** Replaces a file, or the one that a link leads to, at once, and makes it durable. */
+export const replaceFile = async (path: string, text: string): Promise<void> => {
+  const target = await targetOf(path);
+  const unnamed = `${target}.${process.pid}.unfinished`;
+  await writeFile(unnamed, text, { mode: 0o600, flush: true });
+  await rename(unnamed, target);
+  await syncFolder(dirname(target));
 };
 
 /** The head that a note states; null if none of the keys has signed it. */
@@ -47,11 +65,6 @@ export const headFile = (path: string, keys: readonly NoteKey[]): SignedHeads =>
     return head;
   },
   since: async () => (await ifThere(stat(path)))?.mtimeMs ?? null,
-  keep: async (note) => {
-    const unnamed = `${path}.${process.pid}.unfinished`;
-    await writeFile(unnamed, note, { mode: 0o600, flush: true });
-    await rename(unnamed, path);
-    await syncFolder(dirname(path));
-  },
+  keep: (note) => replaceFile(path, note),
   isOurs: (note) => headIn(note, keys) !== null,
 });

@@ -1,4 +1,5 @@
-import { existsSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
+import { replaceFile } from '../../adapters/log-witness/head-file.js';
 import { headOf, proveGrowth } from '../../application/log/watch-checkpoints.js';
 import { MalformedKey, parseVkey, type NoteKey } from '../../domain/signed-note.js';
 import { readPublic, WrongUsage, ServiceRefused } from './client.js';
@@ -139,8 +140,7 @@ const logWatch = longVerb(
     const head = headOf(note, log, witnesses, quorum);
     const older = before === null ? null : headOf(before, log, [], 0);
     if (older !== null) await proveGrowth(older, head, (name) => readPublic(environment, name));
-    writeFileSync(`${path}.new`, note, { mode: 0o600, flush: true });
-    renameSync(`${path}.new`, path);
+    await replaceFile(path, note);
     show(
       { size: head.size, before: older?.size ?? null },
       `The log has ${head.size} events${older === null ? '' : `, and begins with the ${older.size} of last time`}.`,
