@@ -1,7 +1,7 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { chmodSync, closeSync, fsyncSync, openSync, renameSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { numberFrom, reading, removeDatabase, rowFrom, syncDirectory } from './database.js';
+import { naming, numberFrom, reading, removeDatabase, rowFrom, syncDirectory } from './database.js';
 import { DamagedLog } from '../../application/log/damaged-log.js';
 import { assertReadable } from '../../application/log/log-format.js';
 import type { Milliseconds } from '../../domain/ids.js';
@@ -21,6 +21,7 @@ const busyTimeout: Milliseconds = 30_000;
 const vacuumInto = (from: string, to: string): void => {
   const database = new DatabaseSync(from, { readOnly: true, timeout: busyTimeout });
   try {
+    naming(from, () => numberFrom(database.prepare('select count(*) from sqlite_master')));
     database.prepare('vacuum into ?').run(to);
   } finally {
     database.close();

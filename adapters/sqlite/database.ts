@@ -3,7 +3,7 @@ import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, rmSyn
 import { dirname, join, resolve } from 'node:path';
 import { FinalError, messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import { DataDirectoryInUse, UnusableFile } from './errors.js';
+import { DataDirectoryInUse, ownership, UnusableFile } from './errors.js';
 
 export type Database = InstanceType<typeof DatabaseSync>;
 export type Statement = ReturnType<Database['prepare']>;
@@ -106,11 +106,27 @@ export const isStatementError = (errcode: number): boolean =>
 export const isCertainlyUnwritten = (errcode: number | null): boolean =>
   isOneOf(errcode, [resultCode.full, resultCode.readonly]) || errcode === resultCode.ioErrorWrite;
 
+/** Whether this process may not open a file, or not write it. */
+export const isShut = (errcode: number | null): boolean =>
+  isOneOf(errcode, [resultCode.cannotOpen, resultCode.readonly]);
+
 /** A full or failing disk may be well again at the next start; anything else is for a person to mend. */
 export const cannotOpen = (path: string, reason: string, errcode: number | null): FinalError =>
   isOneOf(errcode, [resultCode.full, resultCode.ioError])
     ? new FinalError(`${path} can't be written: ${reason} Free some space on its disk, and start again.`)
-    : new UnusableFile(`${path} can't be used: ${reason}`);
+    : new UnusableFile(
+        `${path} can't be used: ${reason}${isShut(errcode) ? ` ${ownership} Its folder must be writable: copy a read-only snapshot first.` : ''}`,
+      );
+
+/** Does the work on a file, which the error names if it can't be opened. Throws UnusableFile. */
+export const naming = <Result>(path: string, work: () => Result): Result => {
+  try {
+    return work();
+  } catch (error) {
+    const errcode = errcodeOf(error);
+    throw isShut(errcode) ? cannotOpen(path, `${messageOf(error)}.`, errcode) : error;
+  }
+};
 
 export const isDirectory = (path: string): boolean => existsSync(path) && statSync(path).isDirectory();
 
@@ -239,11 +255,12 @@ export const openForReading = (path: string): Database => {
 };
 
 /** Does the work on such a connection, and closes it. */
-export const reading = <Result>(path: string, work: (database: Database) => Result): Result => {
-  const database = openForReading(path);
-  try {
-    return work(database);
-  } finally {
-    database.close();
-  }
-};
+export const reading = <Result>(path: string, work: (database: Database) => Result): Result =>
+  naming(path, () => {
+    const database = openForReading(path);
+    try {
+      return work(database);
+    } finally {
+      database.close();
+    }
+  });

@@ -1,5 +1,5 @@
 import { explainingFailures } from '../../application/timing/explaining-failures.js';
-import { FinalError, messageOf, NamedError } from '../../domain/errors.js';
+import { codeOf, FinalError, messageOf, NamedError } from '../../domain/errors.js';
 
 /** The data directory is in use by another process. */
 export class DataDirectoryInUse extends NamedError {
@@ -12,6 +12,16 @@ export class DataDirectoryInUse extends NamedError {
 
 /** A file in a data directory is damaged or no file: the message says which, and what to restore. */
 export class UnusableFile extends FinalError {}
+
+/** Advice on a file that a command, run as root, has made. */
+export const ownership = "It must belong to the service's user: run the command line as that user, too.";
+
+/** Whether the file system lets this process not use a file. */
+export const isForbidden = (error: unknown): boolean => ['EACCES', 'EPERM'].includes(String(codeOf(error)));
+
+/** Why a file can't be used, and what to do about it where that is known. */
+export const reasonOf = (error: unknown): string =>
+  `${messageOf(error)}.${isForbidden(error) ? ` ${ownership}` : ''}`;
 
 /** A reader has seen events that the log no longer has: events are missing from its end. */
 export class CheckpointPastHead extends NamedError {

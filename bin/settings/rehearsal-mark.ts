@@ -2,7 +2,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { z } from 'zod';
 import { writeWhole } from '../../adapters/sqlite/backup.js';
-import { UnusableFile } from '../../adapters/sqlite/errors.js';
+import { isForbidden, reasonOf, UnusableFile } from '../../adapters/sqlite/errors.js';
 import { RehearsalMark } from '../../application/writing/rehearsal.js';
 import type { Settings } from './settings.js';
 
@@ -26,6 +26,7 @@ const contentOf = <Content>(path: string, content: z.ZodType<Content>): Content 
   try {
     return content.parse(JSON.parse(readFileSync(path, 'utf8')));
   } catch (error) {
+    if (isForbidden(error)) throw new UnusableFile(`${path} can't be read: ${reasonOf(error)}`);
     throw new UnusableFile(
       `${path} can't be read, or is not as the service wrote it. It marks a copy: restore the backup into a new folder. Only if this is no copy, move it away.`,
       { cause: error },

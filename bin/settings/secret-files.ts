@@ -15,8 +15,9 @@ import {
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { makeDirectory, syncDirectory } from '../../adapters/sqlite/database.js';
+import { reasonOf } from '../../adapters/sqlite/errors.js';
 import type { Entropy } from '../../application/ports/system.js';
-import { codeOf, messageOf, NamedError } from '../../domain/errors.js';
+import { codeOf, NamedError } from '../../domain/errors.js';
 import { eventMacs, type EventMacs } from '../../domain/event-mac.js';
 import type { MasterKey, MasterKeys } from '../../domain/webhook-signing.js';
 import type { Settings } from './settings.js';
@@ -54,7 +55,7 @@ export const readIfExists = (path: string): string | null => {
       if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return null;
       throw new UnusableSecretFile(`${path} is a link to a file that is not there. Is it mounted?`);
     }
-    throw new UnusableSecretFile(`${path} can't be read: ${messageOf(error)}.`);
+    throw new UnusableSecretFile(`${path} can't be read: ${reasonOf(error)}`);
   } finally {
     if (file !== null) closeSync(file);
   }

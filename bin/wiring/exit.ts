@@ -2,6 +2,7 @@ import { errcodeOf, isDamage } from '../../adapters/sqlite/database.js';
 import {
   CheckpointPastHead,
   DataDirectoryInUse,
+  reasonOf,
   UnknownOutcome,
   UnusableFile,
 } from '../../adapters/sqlite/errors.js';
@@ -59,7 +60,7 @@ export const explain = (error: unknown): { readonly code: number; readonly messa
   if (hasFailedIn(error, ['mkdir', 'open', 'chmod', 'link']))
     return ended(
       'wrongSettings',
-      `DATA_DIR or a file of secrets, or LOG_HEAD_FILE, can't be used: ${error.message}.`,
+      `DATA_DIR or a file of secrets, or LOG_HEAD_FILE, can't be used: ${reasonOf(error)}`,
     );
   if (hasFailedIn(error, ['listen', 'bind', 'getaddrinfo']))
     return ended(

@@ -88,7 +88,8 @@ const byShell: Readonly<Record<string, RegExp>> = {
     /^[0-9a-f]{8}:[\w+/]{43}=\n$/,
   'openssl rand -base64 32': /^[\w+/]{43}=\n$/,
   'node dist/bin/make-secrets.js': /^/,
-  'DATA_DIR=./new LOG_ORIGIN=cards.example.com/log2 node dist/bin/make-secrets.js': /^/,
+  'LOG_KEY_FILE= LOG_HEAD_FILE= DATA_DIR=./new LOG_ORIGIN=cards.example.com/log2 node dist/bin/make-secrets.js':
+    /^/,
   "echo 'cards.example.com/log+0a1b2c3d+AQ…' >> ./new/log.key": /^$/,
 };
 

@@ -1,11 +1,13 @@
 import { expect } from 'chai';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream';
 import { createServer } from 'node:tls';
+import { promisify } from 'node:util';
 import { pino } from 'pino';
 import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
 import { SystemClock } from '../../adapters/system/clock.js';
@@ -17,7 +19,7 @@ import { readSettings } from '../../bin/settings/settings.js';
 import { authority } from '../support/http/receiver.js';
 import { aCard, clientOf, clientsOf, type Fields } from '../support/http/service.js';
 import { describeWithEngines } from '../support/runner/engines.js';
-import { read } from '../support/runner/repository.js';
+import { read, root } from '../support/runner/repository.js';
 import { distributedWiring } from '../support/runner/wiring.js';
 import { eventually } from '../support/time/eventually.js';
 
@@ -38,6 +40,27 @@ const commandsBelow = (heading: string): readonly string[] => {
 
 const wordsOf = (command: string): readonly string[] =>
   [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? '');
+
+describe('the page about a lost log.key', () => {
+  it('makes another one while the settings of the service are exported', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'cards-'));
+    const live = (name: string): string => join(directory, 'live', name);
+    await mkdir(join(directory, 'live'));
+    await writeFile(live('log.head'), '');
+    const [step = ''] = commandsBelow('log.key is lost');
+    await promisify(execFile)('/bin/sh', ['-c', step.replace('./new', join(directory, 'new'))], {
+      cwd: root,
+      env: {
+        PATH: dirname(process.execPath),
+        LOG_KEY_FILE: live('log.key'),
+        LOG_HEAD_FILE: live('log.head'),
+      },
+    });
+    const key = await readFile(join(directory, 'new', 'log.key'), 'utf8');
+    expect(key).to.match(/^PRIVATE\+KEY\+cards\.example\.com\/log2\+/);
+    await rm(directory, { recursive: true, force: true });
+  });
+});
 
 describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'incident pages, run as they stand', () => {
   let directory = '';

@@ -10,8 +10,16 @@ import {
 } from '../../../application/ports/personal-keys.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { MasterKey, MasterKeys } from '../../../domain/webhook-signing.js';
-import { closeToOthers, inTransaction, rowsFrom, syncDirectory, type Database } from '../database.js';
-import { UnusableFile } from '../errors.js';
+import {
+  closeToOthers,
+  errcodeOf,
+  inTransaction,
+  isShut,
+  rowsFrom,
+  syncDirectory,
+  type Database,
+} from '../database.js';
+import { ownership, UnusableFile } from '../errors.js';
 import type { InsideGate } from '../gate.js';
 import { markFrom } from '../log/event-rows.js';
 
@@ -156,7 +164,7 @@ export const openPersonalKeys = (
 /** The end of a process that can't begin without the keys. */
 export const unusableKeys = (path: string, cause: unknown): UnusableFile =>
   new UnusableFile(
-    `The keys of personal data in ${path} can't be read or written: ${messageOf(cause)}. If the file is damaged, restore it from the newest backup. Without one, move it aside: then its keys are missing. (docs/incidents.md#keys-of-personal-data-are-lost)`,
+    `The keys of personal data in ${path} can't be read or written: ${messageOf(cause)}.${isShut(errcodeOf(cause)) ? ` ${ownership}` : ''} If the file is damaged, restore it from the newest backup. Without one, move it aside: then its keys are missing. (docs/incidents.md#keys-of-personal-data-are-lost)`,
     { cause },
   );
 

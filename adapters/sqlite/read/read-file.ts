@@ -41,7 +41,7 @@ const readCheckpoints = (path: string): readonly { readonly name: string; readon
       rowsFrom(database.prepare("select name, checkpoint from builds where state <> 'retired'")),
     );
   } catch (error) {
-    if (errcodeOf(error) === null) throw error;
+    if (errcodeOf(error) === null && !(error instanceof UnusableFile)) throw error;
     return [];
   }
 };
