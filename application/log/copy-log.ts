@@ -8,6 +8,7 @@ import { eventChecker, leavesOf } from './checked-leaves.js';
 import { DamagedLog } from './damaged-log.js';
 import { storedTexts } from './hash-chain.js';
 import { EventStoreUnavailable, type EventStore, type NewEvent } from '../ports/event-store.js';
+import type { Checkpoint } from '../ports/log-tiles.js';
 import type { RawLog, StoredEvent } from '../ports/raw-log.js';
 
 interface CopyLogDeps {
@@ -18,6 +19,8 @@ interface CopyLogDeps {
   /** Appends to it. What is begun at once it stores in its order, and tries once. */
   readonly writer: Pick<EventStore, 'append'>;
   readonly macs: Pick<EventMacs, 'verifies'>;
+  /** The newest checkpoint of the log, which must go on from it. */
+  readonly signed?: Pick<Checkpoint, 'size' | 'root'> | null;
   /** Called with the two positions of each event. */
   readonly onCopied?: (from: bigint, to: bigint) => void;
 }
@@ -40,10 +43,10 @@ const tries = 5;
  * EventStoreUnavailable.
  */
 export const copyLog = async (
-  { from, to, writer, macs, onCopied = () => undefined }: CopyLogDeps,
+  { from, to, writer, macs, signed = null, onCopied = () => undefined }: CopyLogDeps,
   onProgress: (events: number) => void = () => undefined,
 ): Promise<CopiedLog> => {
-  const tree = treeOver(from, macs);
+  const tree = treeOver(from, macs, signed);
   let end = 0n;
   for (let found = await tree.next(); found.length > 0; found = await tree.next()) {
     let there = await to.readStored(end, found.length);
@@ -60,11 +63,21 @@ export const copyLog = async (
   }
   if ((await to.readStored(end, 1)).length > 0)
     throw new NoCopy('The other store holds events that this log does not have. Copy into an empty store.');
+  if (signed !== null && tree.size() < signed.size) throw ofAnother(signed);
   return { events: tree.size(), root: tree.root() };
 };
 
+const ofAnother = ({ size }: { readonly size: number }): NoCopy =>
+  new NoCopy(
+    `The newest checkpoint is for ${size} events, and the log has others, or fewer: its settings name two services, or events are missing. Check EVENTSTORE_URL, EVENTSTORE_PREFIX and MONGODB_URL.`,
+  );
+
 /** Reads a log from its beginning, checks its chains, and makes its tree. */
-const treeOver = (log: RawLog, macs: CopyLogDeps['macs']) => {
+const treeOver = (
+  log: RawLog,
+  macs: CopyLogDeps['macs'],
+  signed: NonNullable<CopyLogDeps['signed']> | null,
+) => {
   const check = eventChecker(log, macs);
   const counts = new Map<OrganizationId | null, number>();
   let frontier = emptyFrontier;
@@ -73,10 +86,12 @@ const treeOver = (log: RawLog, macs: CopyLogDeps['macs']) => {
     next: async (): Promise<readonly StoredEvent[]> => {
       const events = await log.readStored(position, readAtOnce);
       const leaves = leavesOf(await check(events, events.length), counts);
-      ({ frontier } = grow(
-        frontier,
-        leaves.map(({ hash }) => hash),
-      ));
+      const hashes = leaves.map(({ hash }) => hash);
+      const left = (signed?.size ?? 0) - frontier.size;
+      const isReached = signed !== null && left > 0 && left <= hashes.length;
+      if (isReached && !rootOf(grow(frontier, hashes.slice(0, left)).frontier).equals(signed.root))
+        throw ofAnother(signed);
+      ({ frontier } = grow(frontier, hashes));
       position = events.at(-1)?.position ?? position;
       return events;
     },

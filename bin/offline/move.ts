@@ -11,7 +11,7 @@ import { OpenMoney } from '../../domain/open-money.js';
 import { macsOfLog } from '../settings/secret-files.js';
 import type { Settings } from '../settings/settings.js';
 import { kinds, type Fields, type Kind } from './moved-records.js';
-import { assertClosed, assertStopped } from './offline-log.js';
+import { assertStopped } from './offline-log.js';
 import { openPlace, type Place } from './places.js';
 
 /**
@@ -38,9 +38,12 @@ export const moveService = async (
     const logs = { from: source.log, to: target.log, writer: target.store };
     const macs = macsOfLog(from, new SystemEntropy());
     const onCopied = (before: bigint, after: bigint) => void positions.set(Number(before), Number(after));
-    const copied = await copyLog({ ...logs, macs, onCopied }, onProgress);
-    // Files lie together; settings may name servers of two services.
-    if (!('files' in source.records)) await assertClosed(source, copied);
+    const signed = await source.tiles.newest();
+    const copied = await copyLog({ ...logs, macs, signed, onCopied }, onProgress);
+    if (signed === null && copied.events > 0)
+      throw new NoCopy(
+        `${source.name}: no checkpoint of this log is there. Check MONGODB_URL, or let the role notary sign one.`,
+      );
     await copyKeys(source.personalKeyStore, target.personalKeyStore);
     await assertKeysOf(source, target);
     await copyArtwork(source.artwork, target.artwork);

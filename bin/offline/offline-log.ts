@@ -129,17 +129,6 @@ export const assertStopped = async (running: OpenedLog['running']): Promise<void
     throw new NoCopy(`The process ${process} still runs. Stop every process, and run this again.`);
 };
 
-/** Throws NoCopy unless the newest checkpoint closes the log that was copied: both are of one service. */
-export const assertClosed = async ({ tiles }: OpenedLog, { events, root }: CopiedLog): Promise<void> => {
-  const newest = await tiles.newest();
-  if (newest?.size === events && newest.root.equals(root)) return;
-  const what =
-    newest !== null && newest.size >= events
-      ? `The newest checkpoint of the log is for ${newest.size} events, but ${events} others were found: EVENTSTORE_URL, EVENTSTORE_PREFIX and MONGODB_URL name different services, or events are missing.`
-      : `The newest checkpoint of the log covers ${newest?.size ?? 0} of its ${events} events, so it does not close it. Check EVENTSTORE_PREFIX and MONGODB_URL. Let the role notary sign the rest while no process writes, then copy again: it goes on where it was.`;
-  throw new NoCopy(what);
-};
-
 /**
  * Gives up the head of the log that was signed last. Throws DataDirectoryInUse while the embedded service
  * runs, UnusableSecretFile, and the errors of `acceptRestore`.
@@ -183,7 +172,11 @@ export const copyLogTo = async (
     if ('log' in target.records) await target.records.log.assertFormat(true);
     const logs = { from: source.log, to: target.log, writer: target.store };
     const copied = await copyLog({ ...logs, macs: macsOfLog(from, entropy) }, onProgress);
-    await assertClosed(source, copied);
+    const newest = await source.tiles.newest();
+    if (newest?.size !== copied.events || !newest.root.equals(copied.root))
+      throw new NoCopy(
+        `The newest checkpoint of the log covers ${newest?.size ?? 0} of its ${copied.events} events, so it does not close it. Let the role notary sign the rest while no process writes, then copy again: it goes on where it was.`,
+      );
     return copied;
   } finally {
     await target.close();

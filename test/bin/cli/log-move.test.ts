@@ -290,11 +290,8 @@ describeWithEngines(['MONGODB_URL'], 'a move between files and servers', (mongo)
     onDatabase(async (database) => {
       expect(await move()).to.include({ code: 0 });
       const wrong = [
-        [{ EVENTSTORE_PREFIX: 'other_' }, 'EVENTSTORE_URL, EVENTSTORE_PREFIX and MONGODB_URL name different'],
-        [
-          { MONGODB_URL: freshUrl(mongo) },
-          'so it does not close it. Check EVENTSTORE_PREFIX and MONGODB_URL.',
-        ],
+        [{ EVENTSTORE_PREFIX: 'other_' }, 'its settings name two services, or events are missing'],
+        [{ MONGODB_URL: freshUrl(mongo) }, 'no checkpoint of this log is there. Check MONGODB_URL'],
       ] as const;
       const to = `${directory}-to`;
       for (const [more, says] of wrong) {

@@ -69,7 +69,8 @@ const sendCard = async (
   const found = await town.ask(dice, { method: 'GET', path: `/api/v1/cards/${code}`, token: acme.key });
   if (found !== null && found.status === 404)
     house.problems.push(`13: ${code} was acknowledged, and a lookup did not find it`);
-  await seeBalance(town, 'CreditSpent', code, by);
+  // For a held card nothing is spent, but another request may have drawn its code.
+  if (reply.body['status'] === 'scheduled') await seeBalance(town, 'CreditSpent', code, by);
   if (house.isPrompt) {
     const listed = await town.ask(dice, { method: 'GET', path: '/api/v1/cards?limit=100', token: acme.key });
     if (listed?.status === 200 && !listed.text.includes(code))
