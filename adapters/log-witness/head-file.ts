@@ -1,4 +1,5 @@
-import { open, readFile, readlink, realpath, rename, stat, writeFile } from 'node:fs/promises';
+import { readlinkSync, realpathSync } from 'node:fs';
+import { open, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { UnusableHead, type SignedHead, type SignedHeads } from '../../application/ports/signed-heads.js';
 import { codeOf } from '../../domain/errors.js';
@@ -20,18 +21,25 @@ export const syncFolder = async (path: string): Promise<void> => {
   }
 };
 
-/** The path that links lead to, whether a file is there or not. */
-const targetOf = async (path: string): Promise<string> => {
-  const found = await ifThere(realpath(path));
-  if (found !== null) return found;
-  const folder = await realpath(dirname(path));
-  const link = await readlink(path).catch(() => null);
-  return link === null ? join(folder, basename(path)) : targetOf(resolve(folder, link));
+/** Follows links from a path to where a file is, or would be, so that it can be replaced there. */
+export const targetOf = (path: string): string => {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error;
+  }
+  const folder = realpathSync(dirname(path));
+  try {
+    return targetOf(resolve(folder, readlinkSync(path)));
+  } catch (error) {
+    if (!['EINVAL', 'ENOENT'].includes(String(codeOf(error)))) throw error;
+    return join(folder, basename(path));
+  }
 };
 
 /** Replaces a file, or the one that a link leads to, at once, and makes it durable. */
 export const replaceFile = async (path: string, text: string): Promise<void> => {
-  const target = await targetOf(path);
+  const target = targetOf(path);
   const unnamed = `${target}.${process.pid}.unfinished`;
   await writeFile(unnamed, text, { mode: 0o600, flush: true });
   await rename(unnamed, target);

@@ -19,9 +19,12 @@ const busyTimeout: Milliseconds = 30_000;
 
 /** Copies a file as it is at one moment: one read transaction covers it and its write-ahead log. */
 const vacuumInto = (from: string, to: string): void => {
-  const database = new DatabaseSync(from, { readOnly: true, timeout: busyTimeout });
+  const database = naming(from, () => {
+    const opened = new DatabaseSync(from, { readOnly: true, timeout: busyTimeout });
+    numberFrom(opened.prepare('select count(*) from sqlite_master'));
+    return opened;
+  });
   try {
-    naming(from, () => numberFrom(database.prepare('select count(*) from sqlite_master')));
     database.prepare('vacuum into ?').run(to);
   } finally {
     database.close();

@@ -3,7 +3,7 @@ import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, rmSyn
 import { dirname, join, resolve } from 'node:path';
 import { FinalError, messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import { DataDirectoryInUse, ownership, UnusableFile } from './errors.js';
+import { DataDirectoryInUse, ownership, reasonOf, UnusableFile } from './errors.js';
 
 export type Database = InstanceType<typeof DatabaseSync>;
 export type Statement = ReturnType<Database['prepare']>;
@@ -125,6 +125,15 @@ export const naming = <Result>(path: string, work: () => Result): Result => {
   } catch (error) {
     const errcode = errcodeOf(error);
     throw isShut(errcode) ? cannotOpen(path, `${messageOf(error)}.`, errcode) : error;
+  }
+};
+
+/** Whether a file is there. Throws UnusableFile if this process may not know. */
+export const isThere = (path: string): boolean => {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    throw new UnusableFile(`${path} can't be used: ${reasonOf(error)}`);
   }
 };
 

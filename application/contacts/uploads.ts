@@ -18,6 +18,10 @@ interface Reading {
   readonly org: OrganizationId;
   readonly began: Milliseconds;
   bytes: number;
+  /** For how long it was waited for, without the current wait. */
+  waited: Milliseconds;
+  /** Since when it is waited for; null while it is worked on, or once all of it is there. */
+  since: Milliseconds | null;
 }
 
 /** The place of a file. */
@@ -44,7 +48,8 @@ export class Uploads {
     // An organization that has places leaves as many to others.
     if (free <= own && (own > 0 || !this.#endSlowest()))
       throw new DomainError('rate_limited', 'Many files are being uploaded just now. Wait a minute.', 'file');
-    const file = { org, began: this.deps.clock.monotonic(), bytes: 0 };
+    const now = this.deps.clock.monotonic();
+    const file: Reading = { org, began: now, bytes: 0, waited: 0, since: now };
     this.#files.add(file);
     return { counted: (pieces) => this.#counted(file, pieces), end: () => void this.#files.delete(file) };
   }
@@ -53,8 +58,9 @@ export class Uploads {
   #endSlowest(): boolean {
     const now = this.deps.clock.monotonic();
     const [slowest] = [...this.#files]
-      .map((file) => ({ file, age: now - file.began, pace: file.bytes / (now - file.began) }))
-      .filter(({ age, pace }) => age > slow.after && pace < slow.bytesPerMs)
+      .map((file) => ({ file, waited: file.waited + now - (file.since ?? now) }))
+      .map(({ file, waited }) => ({ file, age: now - file.began, pace: file.bytes / Math.max(1, waited) }))
+      .filter(({ file, age, pace }) => file.since !== null && age > slow.after && pace < slow.bytesPerMs)
       .sort((one, other) => one.pace - other.pace);
     return slowest !== undefined && this.#files.delete(slowest.file);
   }
@@ -66,10 +72,15 @@ export class Uploads {
     let left = piece;
     for await (const each of pieces) {
       if (!this.#files.has(file)) throw new DomainError('rate_limited', tooSlow, 'file');
+      const now = this.deps.clock.monotonic();
       file.bytes += each.length;
+      file.waited += now - (file.since ?? now);
+      file.since = null;
       for (left -= each.length; left < 0; left += piece) await count();
       yield each;
+      file.since = this.deps.clock.monotonic();
     }
+    file.since = null;
   }
 }
 

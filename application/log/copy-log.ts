@@ -69,7 +69,7 @@ export const copyLog = async (
 
 const ofAnother = ({ size }: { readonly size: number }): NoCopy =>
   new NoCopy(
-    `The newest checkpoint is for ${size} events, and the log has others, or fewer: its settings name two services, or events are missing. Check EVENTSTORE_URL, EVENTSTORE_PREFIX and MONGODB_URL.`,
+    `The newest checkpoint is for ${size} events, and the log has others, or fewer: its settings name two services, or events are missing. Check EVENTSTORE_URL, EVENTSTORE_PREFIX and MONGODB_URL, and empty the other store.`,
   );
 
 /** Reads a log from its beginning, checks its chains, and makes its tree. */

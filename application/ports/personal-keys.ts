@@ -5,7 +5,7 @@ export class PersonalKeysUnavailable extends EventStoreUnavailable {}
 
 /** A block of keys, encrypted with a key that is not in the store. */
 export interface WrappedBlock {
-  /** The id of the key that it is encrypted with, or that of a block which was given up. */
+  /** The id of the key that it is encrypted with, or `givenUp` of it. */
   readonly wrappedBy: string;
   readonly iv: Buffer;
   /** Ciphertext and tag. */

@@ -27,7 +27,7 @@ export interface Clock {
    * not count, or its clock was set: which of both it was, only that server can tell.
    */
   isAgreed?(): boolean;
-  /** How far the machine's clock is ahead of `monotonic`: it changes where `isAgreed` ends. */
+  /** How far the machine's clock is ahead of `monotonic`; a suspension, or setting that clock, moves it. */
   drift?(): Milliseconds;
   /** Resolves after the time, or as soon as the signal aborts. Never rejects. */
   sleep(time: Milliseconds, signal?: AbortSignal): Promise<void>;

@@ -159,8 +159,8 @@ export class ProjectionBoard implements ProjectorReports {
   }
 
   /**
-   * Whether the projections have not passed a head that was seen, or a write that was given up in any
-   * process; or that is not known; or readers see an older build while one catches up.
+   * Whether the projections have not passed a head that was seen, or a write that any process has given up,
+   * or may have; or readers see an older build while one catches up.
    */
   lacksEvents(): boolean {
     const head = this.#heads.at(-1)?.position ?? 0n;

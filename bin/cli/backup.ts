@@ -13,6 +13,7 @@ import {
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
+import { targetOf } from '../../adapters/log-witness/head-file.js';
 import {
   checkCopy,
   copyEvents,
@@ -21,7 +22,13 @@ import {
   writeWhole,
   type CopiedLog,
 } from '../../adapters/sqlite/backup.js';
-import { isDirectory, lockDirectory, makeDirectory, removeDatabase } from '../../adapters/sqlite/database.js';
+import {
+  isDirectory,
+  isThere,
+  lockDirectory,
+  makeDirectory,
+  removeDatabase,
+} from '../../adapters/sqlite/database.js';
 import { keysPath } from '../../adapters/sqlite/keys/personal-keys.js';
 import { DataDirectoryInUse } from '../../adapters/sqlite/errors.js';
 import { SystemClock } from '../../adapters/system/clock.js';
@@ -113,12 +120,10 @@ const assertComplete = (
   { position }: CopiedLog,
   places: Readonly<Record<string, string>>,
 ): void => {
-  const [lacking] = Object.entries(places).filter(
-    ([name]) => name !== 'operator.token' && !names.includes(name),
-  );
+  const lacking = Object.entries(places).find(([name]) => name !== 'operator.token' && !names.includes(name));
   if (lacking !== undefined && position !== '0')
     throw refused(
-      `${called(...lacking)} is not there, and without it a copy of this log can't take its place. Set what the service is started with.`,
+      `${called(...lacking)} is not there, and without it a copy of this log can't take its place. Set what the service is started with, or restore it; a name that ends in .db backs up the events alone.`,
     );
 };
 
@@ -339,7 +344,9 @@ const headName = 'log.head';
 /** Whether a backup is, or will be, a file with the events alone. */
 const isFile = (path: string): boolean => path.endsWith('.db') && !isDirectory(path);
 
-const copyFile = (from: string, to: string): void => writeWhole(to, (unnamed) => copyFileSync(from, unnamed));
+/** To where a link leads, if it is one. */
+const copyFile = (from: string, to: string): void =>
+  writeWhole(targetOf(to), (unnamed) => copyFileSync(from, unnamed));
 
 /**
  * Copies the embedded engine's data that can't be rebuilt, also while the service runs. `to`: a new or empty
@@ -349,7 +356,7 @@ const copyFile = (from: string, to: string): void => writeWhole(to, (unnamed) =>
 const backUpFiles = async (to: string, settings: Settings): Promise<BackedUp> => {
   const { dataDir } = settings;
   const source = join(dataDir, logName);
-  if (!existsSync(source)) throw refused(`There is no ${source} to back up. Set DATA_DIR.`);
+  if (!isThere(source)) throw refused(`There is no ${source} to back up. Set DATA_DIR.`);
   assertOriginal(markOfSettings(settings) ?? markOfDirectory(dataDir), dataDir);
   assertNew(to);
   if (`${resolve(to)}${sep}`.startsWith(`${resolve(dataDir)}${sep}`))
@@ -506,10 +513,17 @@ const tellOriginal = (
   const follow = ({ why, state, original: next }: RehearsalMark): string | null => {
     if (state === 'moved')
       throw refused(
-        `${original}, of which this is a copy, is not the service: ${why}. That one would go on beside this. If it never starts again, move ${original} aside, and promote this again.`,
+        `${original}, of which this is a copy, is not the service: ${why}. That one would go on beside this. If it never starts again, put its newest log.head at LOG_HEAD_FILE ${logHeadFile}, move ${original} aside, and promote this again.`,
       );
-    if (next === by) return original;
-    return next === undefined ? null : tellOriginal(next, settings, [...passed, original]);
+    const told =
+      next === undefined || next === by ? null : tellOriginal(next, settings, [...passed, original]);
+    takeHead();
+    return next === by ? original : told;
+  };
+  const takeHead = (): void => {
+    const head = join(original, headName);
+    if (resolve(logHeadFile) === join(by, headName) && sizeIn(head) > sizeIn(logHeadFile))
+      copyFile(head, logHeadFile);
   };
   const mark = markOfDirectory(original);
   if (mark !== null) return follow(mark);
@@ -525,9 +539,7 @@ const tellOriginal = (
   try {
     const since = markOfDirectory(original);
     if (since !== null) return follow(since);
-    const head = join(original, headName);
-    if (resolve(logHeadFile) === join(by, headName) && sizeIn(head) > sizeIn(logHeadFile))
-      copyFile(head, logHeadFile);
+    takeHead();
     if (lock === null) return null;
     markDirectory(original, { why: `it was replaced by ${by}`, original: by });
     return original;

@@ -235,9 +235,13 @@ const exitCodeFor = (
   { print, complain }: Pick<Session, 'print' | 'complain'>,
 ): number => {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongUsage;
-  if (error instanceof ServiceRefused && json && error.text !== '') print(error.text);
   const isMongoAway = error instanceof Error && /^Mongo(Network|ServerSelection)/.test(error.name);
   complain(`${isMongoAway ? 'MongoDB: ' : ''}${messageOf(error)}\n`);
+  try {
+    if (error instanceof ServiceRefused && json && error.text !== '') print(error.text);
+  } catch (full) {
+    complain(`${messageOf(full)}\n`);
+  }
   if (error instanceof NotDelivered) return exitCodes[error.code];
   if (error instanceof WrongUsage) return exitCodes.wrongUsage;
   const isAway = error instanceof Unreachable || error instanceof EventStoreUnavailable;

@@ -5,6 +5,7 @@ import { assertUndamaged } from '../../application/log/damaged-log.js';
 import { logPages } from '../../application/ports/event-store.js';
 import { pictureSizes, type Artwork } from '../../application/ports/artwork.js';
 import { countSealedIn, missingBlocks } from '../../application/personal/own-keys.js';
+import type { Checkpoint } from '../../application/ports/log-tiles.js';
 import type { PersonalKeys } from '../../application/ports/personal-keys.js';
 import { streamName } from '../../domain/ids.js';
 import { OpenMoney } from '../../domain/open-money.js';
@@ -38,12 +39,8 @@ export const moveService = async (
     const logs = { from: source.log, to: target.log, writer: target.store };
     const macs = macsOfLog(from, new SystemEntropy());
     const onCopied = (before: bigint, after: bigint) => void positions.set(Number(before), Number(after));
-    const signed = await source.tiles.newest();
+    const signed = await newestOf(source);
     const copied = await copyLog({ ...logs, macs, signed, onCopied }, onProgress);
-    if (signed === null && copied.events > 0)
-      throw new NoCopy(
-        `${source.name}: no checkpoint of this log is there. Check MONGODB_URL, or let the role notary sign one.`,
-      );
     await copyKeys(source.personalKeyStore, target.personalKeyStore);
     await assertKeysOf(source, target);
     await copyArtwork(source.artwork, target.artwork);
@@ -77,6 +74,16 @@ const assertFree = async (source: Place, target: Place): Promise<void> => {
 const assertNothingAfter = async (position: number, { log }: Place): Promise<void> => {
   if ((await log.readStored(BigInt(position), 1)).length > 0)
     throw new NoCopy('Events were written meanwhile. Run this again.');
+};
+
+/** The newest checkpoint of a log, null if it is empty. Throws NoCopy if it has events, and none. */
+const newestOf = async ({ name, log, tiles }: Place): Promise<Checkpoint | null> => {
+  const newest = await tiles.newest();
+  if (newest === null && (await log.readStored(0n, 1)).length > 0)
+    throw new NoCopy(
+      `${name}: no checkpoint of this log is there. Check DATA_DIR or MONGODB_URL; or start the service once, with its notary.`,
+    );
+  return newest;
 };
 
 /** Throws NoCopy if events were copied whose keys were not. */

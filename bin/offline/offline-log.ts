@@ -12,9 +12,9 @@ import { acceptRestore, type GivenUp } from '../../application/log/accept-restor
 import { assertService } from '../../application/writing/rehearsal.js';
 import { Streams } from '../../application/writing/streams.js';
 import { FinalError } from '../../domain/errors.js';
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EventStoreDbTimes } from '../../adapters/eventstoredb/context.js';
+import { isThere } from '../../adapters/sqlite/database.js';
 import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 
@@ -95,7 +95,7 @@ export const openLog = async (
   const { servers, dataDir: directory } = settings;
   if (servers === null) {
     const path = join(directory, 'events.db');
-    if (!makes && !existsSync(path)) throw new Error(`There is no ${path}. Set DATA_DIR.`);
+    if (!makes && !isThere(path)) throw new Error(`There is no ${path}. Set DATA_DIR.`);
     const file = await openEventsFile({
       directory,
       clock,

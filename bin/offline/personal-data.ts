@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { isThere } from '../../adapters/sqlite/database.js';
 import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
@@ -31,7 +31,7 @@ const openKeys = async ({ servers, dataDir }: Settings) => {
     return { store: mongoPersonalKeys(database), close: () => database.close() };
   }
   const path = keysPath(dataDir);
-  if (!existsSync(path)) throw new Error(`There is no ${path}. Set DATA_DIR.`);
+  if (!isThere(path)) throw new Error(`There is no ${path}. Set DATA_DIR.`);
   const store = openPersonalKeys(path);
   return { store, close: store.close };
 };

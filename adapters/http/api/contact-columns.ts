@@ -6,7 +6,8 @@ type Texts = Readonly<Record<string, string>>;
 /** The columns in which exporters keep a field. Of several in a file, the first one here is read. */
 const fieldNames: Texts = {
   external_id: 'external_id id record_id user_id klaviyo_id euid square_customer_id',
-  name: 'shipping_name ship_name ship_to_name billing_name name full_name display_name buyer_name nome naam last_name_first_name last_first nachname_vorname',
+  name: 'shipping_name ship_name ship_to_name billing_name name full_name display_name buyer_name nome naam',
+  last_first_name: 'last_name_first_name last_first nachname_vorname',
   first_name: 'first_name firstname fname first given_name forename vorname prénom nombre voornaam shipping_first_name billing_first_name',
   last_name: 'last_name lastname lname last family_name surname nachname nom apellidos cognome sobrenome achternaam shipping_last_name billing_last_name',
   company: 'company company_name organization organization_name organization_1_name account_name associated_company default_address_company shipping_company billing_company firma société empresa azienda bedrijf',

@@ -121,31 +121,36 @@ const wordsOf = (text: string): readonly string[] =>
 /** Numbers of orders, addresses, and names by which people sign in. */
 const isNoName = /[@_\d]|^\P{L}*$/u;
 
-const suffix = /^(?:[js]r|esq|ph\.?d|inc|llc|ltd|corp|gmbh)\.?$/i;
+const suffix = /^(?:[js]r|esq(?:uire)?|ph\.?d|inc|p?llc|l?lp|p\.?c|ltd|corp|gmbh)\.?$/i;
 const degree =
   /^(?:V?I{1,3}|I?V|Co|MD|DO|RN|NP|LPN|PA|JD|MBA|MA|MS|BA|BS|CPA|CF[AP]|DDS|DMD|DVM|DNP|EdD|PsyD|PharmD|PE|PMP|[COM]BE|FACS)$/;
 
 /** `Lovelace, Ada` and `King, Martin Luther, Jr.` begin with the last name; `Ada Lovelace, MD` doesn't. */
 const inOrder = (names: Texts): Texts => {
   const [last = '', first = '', ...more] = names['name']?.split(',').map((part) => part.trim()) ?? [];
+  const isShort = (word: string): boolean => suffix.test(word) || degree.test(word.replaceAll('.', ''));
+  // Capitals after a name that has other letters are a degree, too.
   const isSuffix = (text: string): boolean =>
-    text.split(/[\s/&]+/).every((word) => suffix.test(word) || degree.test(word.replaceAll('.', '')));
+    text.split(/[\s/&]+/).every(isShort) || (/\p{Ll}/u.test(last) && /^[\p{Lu}.-]+$/u.test(text));
+  const isCompany = suffix.test(first.split(/\s+/).at(-1) ?? '');
   const areWords = [last, first].every((part) => /^['’]?\p{L}[^@_\d]*$/u.test(part));
-  return areWords && !isSuffix(first) && more.every(isSuffix)
+  return areWords && !isCompany && !isSuffix(first) && more.every(isSuffix)
     ? { first_name: first, last_name: [last, ...more].join(', ') }
     : names;
 };
 
 /** Beside a first or a last name alone, `name` is the other one, as in `Vorname;Name`, or both. */
-const namesIn = (names: Texts): Texts => {
+const namesIn = ({ last_first_name: lastFirst, ...sent }: Texts): Texts => {
+  const names: Texts = lastFirst?.includes(',') === true ? { name: lastFirst, ...sent } : sent;
   const { name = '', first_name: first, last_name: last } = names;
   const part = first ?? last;
   if (part === undefined) return inOrder(names);
   if ((first !== undefined && last !== undefined) || isNoName.test(name)) return names;
   const all = new Set(wordsOf(name));
-  return wordsOf(part).every((word) => all.has(word))
-    ? inOrder({ name })
-    : { first_name: first ?? name, last_name: last ?? name };
+  if (!wordsOf(part).every((word) => all.has(word)))
+    return { first_name: first ?? name, last_name: last ?? name };
+  const turned = inOrder({ name });
+  return Object.values(turned).includes(part) ? turned : { name };
 };
 
 /** As Excel and others write it in any language; `####` is a number in a narrow column. */
@@ -186,7 +191,7 @@ const contactIn = (
         column.isDayFirst === true || cells[index]?.includes('.')
           ? 'day, month: 5/6 as June 5'
           : 'month, day: 5/6 as May 6';
-      unread[`${heading}, in part`] = `some dates have an impossible month: they are read as ${read}`;
+      unread[`${heading}, in part`] = `some dates have an impossible month: this column is read as ${read}`;
     }
     const all = field.endsWith('name') ? names : addresses;
     const parts = all === addresses && address === null ? contact : (all.get(address) ?? {});

@@ -145,7 +145,11 @@ const isWrongType = ({ value }: Found): boolean => value !== undefined && typeof
 
 /** Whether it can be a person's name: beside the parts of one may stand an order's `#1001`. */
 const isName = (value: unknown): boolean =>
-  typeof value === 'string' && /^(?:[^\d#@]|\d(?:st|nd|rd|th)\b)+$/u.test(value) && /\p{L}/u.test(value);
+  typeof value === 'string' && /^[^\d#@]*\p{L}[^\d#@]*$/u.test(value);
+
+/** Whether it has no letter, or is one word with a digit or an `@`, such as an order's number. */
+const isOrder = (value: unknown): boolean =>
+  typeof value === 'string' && (!/\p{L}/u.test(value) || /^\s*\S*[\d#@]\S*\s*$/.test(value));
 
 /** The names under which a field may be sent, in words. */
 const namesFor = (field: string): string =>
@@ -180,7 +184,7 @@ export const readHookPayload = (payload: JsonObject): HookRequest => {
   const isComplete = first.value !== undefined && last.value !== undefined;
   const beside = ownProperty(payload, 'name');
   const mayBeOther = hasPart || (isComplete && typeof beside === 'string');
-  const isPassedOver = (hasPart && isComplete) || (mayBeOther && !isName(beside));
+  const isPassedOver = (hasPart && (isComplete || !isName(beside))) || (mayBeOther && isOrder(beside));
   const whole = find(isPassedOver ? object : both, 'name');
   const joined =
     whole.value === undefined && typeof first.value === 'string' && typeof last.value === 'string'

@@ -1,4 +1,4 @@
-import type { Clock } from '../../../application/ports/system.js';
+import { maxDrift, type Clock } from '../../../application/ports/system.js';
 import { untilAborted } from '../../../application/timing/until-aborted.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { aheadOf, type MongoDatabase } from './database.js';
@@ -34,7 +34,10 @@ export const watchClock = (
   return untilAborted({ clock, signal, pause: lookInterval, onError }, async () => {
     const began = clock.monotonic();
     if (began < nextAt && clock.isAgreed?.() !== false) return;
+    const drift = clock.drift?.() ?? 0;
     const there = await database.serverTime();
+    // Suspended meanwhile: what was asked is of before.
+    if (Math.abs((clock.drift?.() ?? 0) - drift) >= maxDrift) return;
     // The clock may have been set meanwhile.
     const ahead = aheadOf(there, clock.now() - (clock.monotonic() - began), clock.now());
     clock.agree?.(-ahead);

@@ -148,19 +148,14 @@ export class MongoAttempts implements DeliveryClaims {
     now: Milliseconds,
   ): Promise<ReadonlyMap<Uuid, EndpointClaims>> {
     await this.#unclaimUncertain();
-    const began = this.#clock.now();
+    const [began, drift] = [this.#clock.now(), this.#driftNow()];
     const claims = new Map<Uuid, EndpointClaims>([...limits.keys()].map((endpoint) => [endpoint, noClaims]));
     const [open, found] = await Promise.all([
       this.#openEndpoints([...limits.keys()]),
       Promise.all([...limits].map(([endpoint, limit]) => this.#candidates(endpoint, limit, now, began))),
     ]);
     const candidates = found.filter(({ endpoint }) => open.has(endpoint));
-    const {
-      rows,
-      open: stillOpen,
-      startableUntil,
-      drift,
-    } = await this.#claimFree(candidates, open, now, began);
+    const { rows, open: stillOpen, startableUntil } = await this.#claimFree(candidates, open, now, began);
     for (const { endpoint, due, next } of found) {
       const row = stillOpen.get(endpoint);
       if (row === undefined) {
@@ -299,7 +294,7 @@ export class MongoAttempts implements DeliveryClaims {
     began: Milliseconds,
   ) {
     const due = candidates.flatMap((of) => of.due);
-    if (due.length === 0) return { rows: new Map<string, DeliveryRow>(), open, startableUntil: 0, drift: 0 };
+    if (due.length === 0) return { rows: new Map<string, DeliveryRow>(), open, startableUntil: 0 };
     const ids = due.map(({ _id }) => _id);
     const claim = this.options.entropy.uuid();
     try {
@@ -308,7 +303,6 @@ export class MongoAttempts implements DeliveryClaims {
       const mark = { claim, claimedUntil: began + this.#claimLasts };
       await deliveries.updateMany({ _id: { $in: ids }, ...free }, { $set: mark });
       const startableUntil = this.#clock.monotonic() + startsWithin;
-      const drift = this.#driftNow();
       const [rows, erased, stillOpen] = await Promise.all([
         findAll(deliveries, { _id: { $in: ids }, claim: { $eq: claim } }),
         erasedAmong(
@@ -327,12 +321,7 @@ export class MongoAttempts implements DeliveryClaims {
       const left = rows.filter(isLeft).map(({ card }) => card);
       await eraseRows(this.#database, left);
       const claimable = rows.map((row) => (isLeft(row) ? { ...row, body: erasedPayload(row.body) } : row));
-      return {
-        rows: new Map(claimable.map((row) => [row._id, row])),
-        open: stillOpen,
-        startableUntil,
-        drift,
-      };
+      return { rows: new Map(claimable.map((row) => [row._id, row])), open: stillOpen, startableUntil };
     } catch (error) {
       this.#uncertain.set(claim, ids);
       throw error;

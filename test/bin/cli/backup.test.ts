@@ -342,13 +342,29 @@ describe('a backup of the embedded engine', () => {
     expect(markOfDirectory(at('data'))).to.equal(null);
   });
 
+  it('takes the head of its original, also where what replaced that is gone', async () => {
+    await serve('data');
+    await stop();
+    await cli(['backup', at('copy')]);
+    const { api } = await clientsOf(await serve('data')).tenant();
+    expect((await api('/api/v1/cards', { body: aCard() })).status).to.equal(201);
+    await stop();
+    const newest = await head('data');
+    await cli(['restore', at('copy')], 'second');
+    await cli(['promote'], 'second');
+    await rm(at('second'), { recursive: true });
+    await cli(['restore', at('copy')], 'third');
+    await cli(['promote'], 'third');
+    expect(await head('third')).to.equal(newest);
+  });
+
   it('is not promoted beside a service that its original was moved to', async () => {
     await serve('data');
     await stop();
     await cli(['backup', at('copy')]);
     markDirectory(at('data'), { why: 'it was moved to the event store', state: 'moved' });
     expect((await cli(['promote'], 'copy')).error).to.equal(
-      `${at('data')}, of which this is a copy, is not the service: it was moved to the event store. That one would go on beside this. If it never starts again, move ${at('data')} aside, and promote this again.\n`,
+      `${at('data')}, of which this is a copy, is not the service: it was moved to the event store. That one would go on beside this. If it never starts again, put its newest log.head at LOG_HEAD_FILE ${at('copy/log.head')}, move ${at('data')} aside, and promote this again.\n`,
     );
     expect(markOfDirectory(at('copy'))).to.not.equal(null);
     await rename(at('data'), at('aside'));
@@ -387,7 +403,7 @@ describe('a backup of the embedded engine', () => {
       const { code, error } = await cli(['backup', at('copy')]);
       expect([code, error]).to.deep.equal([
         1,
-        `${setting} ${at('data', name)} is not there, and without it a copy of this log can't take its place. Set what the service is started with.\n`,
+        `${setting} ${at('data', name)} is not there, and without it a copy of this log can't take its place. Set what the service is started with, or restore it; a name that ends in .db backs up the events alone.\n`,
       ]);
       await rename(at('aside'), at('data', name));
       if (setting === 'DATA_DIR') continue;

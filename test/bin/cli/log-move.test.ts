@@ -291,7 +291,10 @@ describeWithEngines(['MONGODB_URL'], 'a move between files and servers', (mongo)
       expect(await move()).to.include({ code: 0 });
       const wrong = [
         [{ EVENTSTORE_PREFIX: 'other_' }, 'its settings name two services, or events are missing'],
-        [{ MONGODB_URL: freshUrl(mongo) }, 'no checkpoint of this log is there. Check MONGODB_URL'],
+        [
+          { MONGODB_URL: freshUrl(mongo) },
+          'no checkpoint of this log is there. Check DATA_DIR or MONGODB_URL',
+        ],
       ] as const;
       const to = `${directory}-to`;
       for (const [more, says] of wrong) {

@@ -714,9 +714,16 @@ describe('a cell of a file of contacts', () => {
     ['Name', 'Nguyen, Vi', ['Vi Nguyen', 'Vi', 'Nguyen']],
     ...[
       'Ada King, Jr.', 'Ada King, jr', 'Ada King, Sr', 'Ada King, II', 'Ada King, III', 'Ada King, Ph.D.', 'Ada King, MD',
-      'Ada King, MD, PhD', 'Ada King, MD PhD', 'Ada King, Esq.', 'Ada King, Inc.', 'Ada King, IV', 'Ada King,',
+      'Ada King, MD, PhD', 'Ada King, MD PhD', 'Ada King, Esq.', 'Ada King, Inc.', 'Ada King, IV', 'Ada King,', 'Ada King, LCSW', 'Ada King, PA-C', 'Ada King, Esquire',
+      'Ada King, Jones & Partners LLP',
     ].map((name) => ['Name', name, [name, 'Ada', name.slice(4)]] as const), // prettier-ignore
     ['Name', ', Ada', [', Ada', ',', 'Ada']],
+    [
+      'Full Name;First Name',
+      'King, Countess Augusta;Ada',
+      ['Ada King, Countess Augusta', 'Ada', 'King, Countess Augusta'],
+    ],
+    ['Nachname Vorname;Name', 'Lovelace Ada;Ada Lovelace', ['Ada Lovelace', 'Ada', 'Lovelace']],
   ] as const)
     it(`is a whole name, or the part that another lacks, under ${columns}: ${cells}`, async () => {
       const row = columns.includes(';')
@@ -740,7 +747,7 @@ describe('a cell of a file of contacts', () => {
         yield Buffer.from(`id,${column}\n${days.map((day) => `${day},${day}\n`).join('')}`);
       })();
       for await (const _ of contactRows(file, { key: undefined, keyIsNamed: '', fromLine: 1, unread }));
-      const note = `some dates have an impossible month: they are read as ${order}`;
+      const note = `some dates have an impossible month: this column is read as ${order}`;
       expect(unread).to.deep.equal(order === null ? {} : { [`${column}, in part`]: note });
     });
 
