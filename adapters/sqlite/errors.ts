@@ -14,8 +14,7 @@ export class DataDirectoryInUse extends NamedError {
 export class UnusableFile extends FinalError {}
 
 /** Advice on a file that a command, run as root, has made. */
-export const ownership =
-  "It must belong to the service's user, or, if it is a secret, be readable by its group: run the command line as that user, too.";
+export const ownership = "It must belong to the service's user: run the command line as that user, too.";
 
 /** Whether the file system lets this process not use a file. */
 export const isForbidden = (error: unknown): boolean => ['EACCES', 'EPERM'].includes(String(codeOf(error)));

@@ -15,9 +15,9 @@ import {
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { makeDirectory, syncDirectory } from '../../adapters/sqlite/database.js';
-import { reasonOf } from '../../adapters/sqlite/errors.js';
+import { isForbidden } from '../../adapters/sqlite/errors.js';
 import type { Entropy } from '../../application/ports/system.js';
-import { codeOf, NamedError } from '../../domain/errors.js';
+import { codeOf, messageOf, NamedError } from '../../domain/errors.js';
 import { eventMacs, type EventMacs } from '../../domain/event-mac.js';
 import type { MasterKey, MasterKeys } from '../../domain/webhook-signing.js';
 import type { Settings } from './settings.js';
@@ -55,7 +55,10 @@ export const readIfExists = (path: string): string | null => {
       if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return null;
       throw new UnusableSecretFile(`${path} is a link to a file that is not there. Is it mounted?`);
     }
-    throw new UnusableSecretFile(`${path} can't be read: ${reasonOf(error)}`);
+    const advice = isForbidden(error)
+      ? " It must belong to the service's user, or be readable by its group (mode 0440)."
+      : '';
+    throw new UnusableSecretFile(`${path} can't be read: ${messageOf(error)}.${advice}`);
   } finally {
     if (file !== null) closeSync(file);
   }

@@ -31,11 +31,15 @@ const asAnotherUser = <Result>(work: () => Result): Result => {
 };
 
 describe('a file that another user has made', () => {
-  for (const [name, read] of [
-    ['rehearsal.json', markOfDirectory],
-    ['secret.key', (directory: string) => readIfExists(join(directory, 'secret.key'))],
+  for (const [name, read, advice] of [
+    ['rehearsal.json', markOfDirectory, ': run the command line as that user, too.'],
+    [
+      'secret.key',
+      (directory: string) => readIfExists(join(directory, 'secret.key')),
+      ', or be readable by its group (mode 0440).',
+    ],
   ] as const)
-    it(`is named, with the advice to run the command line as the service's user: ${name}`, () =>
+    it(`is named, with advice: ${name}`, () =>
       inNewDirectory(async (directory) => {
         chmodSync(directory, 0o755);
         const path = join(directory, name);
@@ -43,7 +47,7 @@ describe('a file that another user has made', () => {
         const { code, message } = asAnotherUser(() => refusalOf(() => read(directory)));
         expect(code).to.equal(78);
         expect(message).to.equal(
-          `${path} can't be read: EACCES: permission denied, open '${path}'. It must belong to the service's user: run the command line as that user, too.`,
+          `${path} can't be read: EACCES: permission denied, open '${path}'. It must belong to the service's user${advice}`,
         );
       }));
 
