@@ -58,9 +58,9 @@ export class Uploads {
   #endSlowest(): boolean {
     const now = this.deps.clock.monotonic();
     const [slowest] = [...this.#files]
-      .map((file) => ({ file, waited: file.waited + now - (file.since ?? now) }))
-      .map(({ file, waited }) => ({ file, age: now - file.began, pace: file.bytes / Math.max(1, waited) }))
-      .filter(({ file, age, pace }) => file.since !== null && age > slow.after && pace < slow.bytesPerMs)
+      .filter(({ began, since }) => since !== null && now - began > slow.after)
+      .map((file) => ({ file, pace: file.bytes / Math.max(1, file.waited + now - (file.since ?? now)) }))
+      .filter(({ pace }) => pace < slow.bytesPerMs)
       .sort((one, other) => one.pace - other.pace);
     return slowest !== undefined && this.#files.delete(slowest.file);
   }

@@ -483,8 +483,8 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   'arrives-late': {
     rule: 'Money, rule 10: a request came when its first line did, not when its handler began',
     file: 'adapters/http/server/server.js',
-    text: 'came: keysClock.now(),',
-    instead: 'get came() { return keysClock.now(); },',
+    text: 'came: options.keysClock.now(),',
+    instead: 'get came() { return options.keysClock.now(); },',
     tests: ['adapters/http/server'],
   },
   'suspended-sends': {

@@ -183,8 +183,7 @@ export const readHookPayload = (payload: JsonObject): HookRequest => {
   const hasPart = find(object, 'first_name', 'last_name').value !== undefined;
   const isComplete = first.value !== undefined && last.value !== undefined;
   const beside = ownProperty(payload, 'name');
-  const mayBeOther = hasPart || (isComplete && typeof beside === 'string');
-  const isPassedOver = (hasPart && (isComplete || !isName(beside))) || (mayBeOther && isOrder(beside));
+  const isPassedOver = hasPart ? isComplete || !isName(beside) : isComplete && isOrder(beside);
   const whole = find(isPassedOver ? object : both, 'name');
   const joined =
     whole.value === undefined && typeof first.value === 'string' && typeof last.value === 'string'

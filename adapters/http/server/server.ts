@@ -161,17 +161,7 @@ export const resourcesOf = (routes: readonly Route[]): readonly Resource[] => {
 };
 
 export const httpServer = (options: HttpOptions) => {
-  const {
-    clock,
-    keysClock,
-    log,
-    registry,
-    readiness,
-    lateFor,
-    tracing,
-    baseUrl,
-    publicUrl = baseUrl,
-  } = options;
+  const { clock, log, registry, readiness, lateFor, tracing, baseUrl, publicUrl = baseUrl } = options;
   const timeouts = { ...defaultTimeouts, ...options.timeouts };
   const guard = gate(options);
   const flow = pipeline({ ...options, gate: guard });
@@ -197,7 +187,7 @@ export const httpServer = (options: HttpOptions) => {
       traceparent,
       address: request.socket.remoteAddress ?? 'unknown',
       started: clock.monotonic(),
-      came: keysClock.now(),
+      came: options.keysClock.now(),
       lateAtStart: lateFor(),
       search,
       undecodable,

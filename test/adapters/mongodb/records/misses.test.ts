@@ -14,20 +14,21 @@ import { describeWithEngines } from '../../../support/runner/engines.js';
 import { standingClock } from '../../../support/time/standing-clock.js';
 import { delaying, freshDatabase } from '../support.js';
 
+const claim = (owner: string, at: number): KeyClaim => ({
+  org: 'org-1' as OrganizationId,
+  key: 'a key',
+  body: 'a'.repeat(64),
+  code: `HC-${owner}`,
+  owner: owner as CommandId,
+  ledgerRevision: 1,
+  claimedAt: new Date(at).toISOString() as Instant,
+});
+
 describeWithEngines(['MONGODB_URL'], 'a write in MongoDB that another process is ahead of', (url) => {
   it('of a key that has ended: leaves the key to who claimed it anew', async () => {
     const { database, end } = freshDatabase(url);
     try {
       const began = Date.parse('2026-03-01T12:00:00.000Z');
-      const claim = (owner: string, at: number): KeyClaim => ({
-        org: 'org-1' as OrganizationId,
-        key: 'a key',
-        body: 'a'.repeat(64),
-        code: `HC-${owner}`,
-        owner: owner as CommandId,
-        ledgerRevision: 1,
-        claimedAt: new Date(at).toISOString() as Instant,
-      });
       const later = began + answerTtl;
       const [clock, first] = [standingClock(later), claim('first', began)];
       await mongoIdempotencyStore({ database, clock }).claim(first);
@@ -51,19 +52,11 @@ describeWithEngines(['MONGODB_URL'], 'a write in MongoDB that another process is
     const { database, end } = freshDatabase(url);
     try {
       const clock = standingClock(Date.parse('2026-03-01T12:00:00.000Z'));
-      const claim: KeyClaim = {
-        org: 'org-1' as OrganizationId,
-        key: 'a key',
-        body: 'a'.repeat(64),
-        code: 'HC-1',
-        owner: 'first' as CommandId,
-        ledgerRevision: 1,
-        claimedAt: clock.instant(),
-      };
+      const wanted = claim('first', clock.now());
       let looks = 0;
-      const agreedAfter = (wanted: number) => ({ ...clock, isAgreed: () => (looks += 1) > wanted });
-      const claimAfter = (wanted: number) =>
-        mongoIdempotencyStore({ database, clock: agreedAfter(wanted) }).claim(claim);
+      const agreedAfter = (count: number) => ({ ...clock, isAgreed: () => (looks += 1) > count });
+      const claimAfter = (count: number) =>
+        mongoIdempotencyStore({ database, clock: agreedAfter(count) }).claim(wanted);
       const [never] = await Promise.allSettled([claimAfter(Infinity)]);
       expect(never).to.have.nested.property('reason.name', 'IdempotencyUnavailable');
       looks = 0;
