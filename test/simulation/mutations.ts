@@ -180,11 +180,11 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     tests: money,
   },
   'old-owner-unsettled': {
-    rule: 'Money, rule 6: who takes over a claim whose code is taken returns what the old owner spent',
+    rule: 'Money, flow of a send: who takes over a claim whose code is taken returns what the old owner spent',
     file: 'application/cards/claims.js',
     text: 'await settleSpend(deps, request.command, spend).catch(() => null);',
     instead: 'void 0;',
-    money: true,
+    tests: ['application/cards'],
   },
   'denied-outcome': {
     rule: 'Unknown outcomes: nobody is told that nothing was made while that is not certain',

@@ -8,6 +8,7 @@ import { execute } from '../../../application/writing/execute.js';
 import { cancel, cardStream } from '../../../domain/card.js';
 import { cardCode, codeAlphabet } from '../../../domain/card-code.js';
 import { collectionCard, putCollectionCard } from '../../../domain/catalogue.js';
+import { spendFor } from '../../../domain/credits.js';
 import { DomainError } from '../../../domain/errors.js';
 import { front } from '../../support/fixtures/front.js';
 import { balanceOf, buy, makeWorld, org, sendRequest, type World } from '../../support/fixtures/world.js';
@@ -282,6 +283,26 @@ for (const atomic of [true, false]) {
     });
   });
 }
+
+describe('a claim that is taken over, on a store that writes one stream at a time', () => {
+  it('brings back at once what its earlier owner paid for a code that another request’s card has', async () => {
+    const world = await makeWorld({ atomic: false, credits: 5 });
+    const { code } = await sendCard(world, sendRequest(world));
+    const { idempotency: named } = sendRequest(world, {}, 'order-1');
+    if (named === null) throw new Error('the request has no key');
+    const owner = world.command();
+    const ledgerRevision = await ledgerRevisionBefore(world, org);
+    const left = { org, ...named, code, owner: owner.id, ledgerRevision };
+    await world.idempotency.claim({ ...left, claimedAt: world.clock.instant() });
+    const paid = spendFor({ card: code, revision: 0, command: owner.id }, org);
+    await world.ledgers.move({ org, command: owner, movements: [paid] });
+    expect(await balanceOf(world)).to.equal(3);
+    world.clock.skip(600_000);
+    const sent = await sendCard(world, sendRequest(world, {}, 'order-1'));
+    expect([sent.code === code, sent.replay]).to.deep.equal([false, false]);
+    expect(await balanceOf(world)).to.equal(3);
+  });
+});
 
 describe('sends in one batch, on a store that writes one stream at a time', () => {
   it('are not delayed by a card that takes long', async () => {
