@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { countDeadLetters } from '../../adapters/rabbitmq/dead-letters.js';
 import { topologyOf, type Topology } from '../../adapters/rabbitmq/topology.js';
 import { withChannel } from '../adapters/rabbitmq/support.js';
+import { healthCheckOf } from '../support/fixtures/health-checks.js';
 import { canStartBroker, startBroker, type Broker } from '../support/servers/broker.js';
 import { startCluster, type Cluster, type Node } from '../support/servers/cluster.js';
 import { describeWithEngines } from '../support/runner/engines.js';
@@ -190,6 +191,17 @@ describeWithEngines(
     };
     for (const [title, fault] of sampleOf(Object.entries(faults), 4))
       it(title, () => underLoad(fault)).timeout(240_000);
+
+    it('whose health check of docker-compose.yml succeeds while it serves, and only then', async () => {
+      const [program, ...args] = healthCheckOf('rabbitmq');
+      expect(program).to.equal('rabbitmq-diagnostics');
+      await broker.diagnose(...args);
+      await broker.control('stop_app');
+      const check = await broker.diagnose(...args).catch((error: unknown) => error);
+      await broker.control('start_app');
+      expect(check).to.be.instanceOf(Error);
+      await broker.diagnose(...args);
+    }).timeout(120_000);
 
     it('that recovers from an alarm, even if no other message follows', async () => {
       const [early, late] = [await witness.party(node), await witness.party(node)];

@@ -20,6 +20,8 @@ export interface Broker {
   readonly url: string;
   /** `rabbitmqctl` with these arguments. Rejects if it fails. */
   readonly control: (...args: string[]) => Promise<void>;
+  /** `rabbitmq-diagnostics` with these arguments. Rejects if it fails. */
+  readonly diagnose: (...args: string[]) => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
@@ -41,5 +43,9 @@ export const startBroker = async (): Promise<Broker> => {
   if (typeof url !== 'string')
     throw new Error('RabbitMQ is installed and does not start: test/engines/start rabbitmq shows why');
   const run = promisify(execFile);
-  return { url, control: async (...args) => void (await run(join(home, 'rabbitmqctl'), args)), stop };
+  const running =
+    (tool: string) =>
+    async (...args: string[]): Promise<void> =>
+      void (await run(join(home, tool), args));
+  return { url, control: running('rabbitmqctl'), diagnose: running('rabbitmq-diagnostics'), stop };
 };
