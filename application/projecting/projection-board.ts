@@ -115,7 +115,7 @@ export class ProjectionBoard implements ProjectorReports {
   #due = 0n;
   /**
    * Rows are late until the head was read after this, because other processes may have given up waiting
-   * before; null if it was.
+   * before, or not waited at all; null if it was.
    */
   #headDueFrom: Milliseconds | null;
   /** Since when rows have been late for readers; null if they are not. */
@@ -170,12 +170,12 @@ export class ProjectionBoard implements ProjectorReports {
 
   /**
    * Whether another process may have acknowledged a write after the last look at the head, and given up on it
-   * without telling: beside another release, or because the projector was down already.
+   * without telling: beside another release, or because the projector is down, or was a moment ago.
    */
   #mayHaveMissedTold(): boolean {
     const wasDown = this.#downSince !== null && this.#downSince <= this.#headAt;
-    const hasSeenHead = this.#headAt > -Infinity;
-    return this.#severalSince !== null || this.#isViewOld(this.clock.monotonic()) || wasDown || !hasSeenHead;
+    const isHeadDue = this.#headDueFrom !== null;
+    return this.#severalSince !== null || this.#isViewOld(this.clock.monotonic()) || wasDown || isHeadDue;
   }
 
   /** The largest position that this process has given up or may soon give up, for other processes. */
@@ -288,13 +288,14 @@ export class ProjectionBoard implements ProjectorReports {
   status(status: ProjectorStatus): void {
     const now = this.clock.monotonic();
     const wasDown = this.#status.down !== null;
+    const wasLive = this.isLive();
     const isDown = status.down !== null;
-    if (wasDown && !isDown) {
-      this.#upSince = now;
-      if (this.#isShared && this.#hasWorked) this.#headDueFrom = now + noticedWithin;
-      this.#hasWorked = true;
-    }
     this.#status = status;
+    // Until every process knows, some still acknowledge writes without waiting for what readers see now.
+    const isNews = (wasDown && !isDown && this.#hasWorked) || (!wasLive && this.isLive());
+    if (this.#isShared && isNews) this.#headDueFrom = now + noticedWithin;
+    if (wasDown && !isDown) this.#upSince = now;
+    this.#hasWorked ||= !isDown;
     this.#downSince = isDown ? (this.#downSince ?? now) : null;
     this.#moved = 0n;
     if (status.projections.length > 0) this.#checkpoint = checkpointOf(status.projections);

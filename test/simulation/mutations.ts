@@ -438,11 +438,18 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     instead: 'false',
     tests: ['application/projecting'],
   },
+  'early-rows': {
+    rule: 'Read-your-writes: rows that have just become visible are late until every process waits for them',
+    file: 'application/projecting/projection-board.js',
+    text: '(!wasLive && this.isLive())',
+    instead: 'false',
+    tests: ['application/projecting'],
+  },
   'early-return': {
     rule: 'Read-your-writes: a projector that was away has passed the head before its rows count',
     file: 'application/projecting/projection-board.js',
-    text: 'if (this.#isShared && this.#hasWorked)',
-    instead: 'if (false)',
+    text: '(wasDown && !isDown && this.#hasWorked)',
+    instead: 'false',
     tests: ['application/projecting'],
   },
   'own-misses': {

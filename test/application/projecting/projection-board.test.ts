@@ -217,7 +217,22 @@ describe('the board of a projector', () => {
       await look(5n, headInterval);
       expect(board.lacksEvents()).to.equal(true);
       board.status({ down: null, projections: [standing('a', 5n)] });
+      await look(5n, 2 * noticedWithin);
       expect(board.lacksEvents()).to.equal(false);
+    });
+
+    it('takes rows to be late until every process knows that they are shown, and has waited for them', async () => {
+      const { board, look } = shared(5n);
+      await look(5n, headInterval);
+      board.status({ down: null, projections: [standing('a', 0n, { live: false, rebuilding: 5n })] });
+      await look(5n, headInterval);
+      // Another process writes at 7 meanwhile, and does not wait: no rows are read.
+      board.status({ down: null, projections: [standing('a', 5n)] });
+      expect([board.isLate(), board.lacksEvents()]).to.deep.equal([true, true]);
+      await look(7n, 2 * noticedWithin);
+      expect([board.isLate(), board.lacksEvents()]).to.deep.equal([true, true]);
+      board.moved(7n);
+      expect([board.isLate(), board.lacksEvents()]).to.deep.equal([false, false]);
     });
 
     it('tells 3 s before what it is about to give up, and then what it has, until it gives up more', async () => {
@@ -257,10 +272,16 @@ describe('the board of a projector', () => {
       view(true);
       expect(board.lacksEvents(), 'beside another release').to.equal(true);
       view();
+      expect(board.lacksEvents(), 'just after another release has gone').to.equal(true);
+      await look(5n, 2 * noticedWithin);
       board.status({ down: 'the log is away', projections: [standing('a', 5n)] });
       expect(board.lacksEvents(), 'where the projector went down after that look').to.equal(false);
       await look(5n, headInterval);
       expect(board.lacksEvents(), 'where it was down before').to.equal(true);
+      board.status({ down: null, projections: [standing('a', 5n)] });
+      expect(board.lacksEvents(), 'just after it has come up').to.equal(true);
+      await look(5n, 2 * noticedWithin);
+      expect(board.lacksEvents()).to.equal(false);
     });
 
     it('reports late rows when a projector is back, until they show what the log had when all processes knew that', async () => {
