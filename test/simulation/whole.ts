@@ -25,7 +25,11 @@ const maxDelay = 15 * minute;
 const maxLooks = 120;
 
 /** Drawn beside other troubles, out of a thousand runs: a seed has the same of these as ever. */
-const beside: Partial<Record<WeatherName, number>> = { 'a shared log': 300, 'a slow return': 40 };
+const beside: Partial<Record<WeatherName, number>> = {
+  'a shared log': 300,
+  'a slow return': 40,
+  'suspended machines': 100,
+};
 
 const drawWeather = (dice: Dice): readonly WeatherName[] => {
   const others = weatherNames.filter((name) => beside[name] === undefined);

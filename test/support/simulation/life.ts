@@ -1,3 +1,5 @@
+import type { Machine } from './machine.js';
+
 /**
  * What becomes of a write on its way. `die-before`, `die-after`: the process ends, the write does not arrive
  * or arrives. `lose`, `lose-answer`: the writer does not hear of it; it does not arrive or arrives. `refuse`:
@@ -27,6 +29,8 @@ export class Life {
   constructor(
     private readonly fate: () => Fate,
     private readonly pause: () => Promise<void> = () => Promise.resolve(),
+    /** What it runs on, which may be suspended. */
+    private readonly machine: Pick<Machine, 'awake'> | null = null,
   ) {
     this.death = new Promise((resolve) =>
       this.#ended.signal.addEventListener('abort', () => resolve(), { once: true }),
@@ -41,15 +45,22 @@ export class Life {
     this.#ended.abort();
   }
 
+  /** Resolves when its machine is at work. */
+  async awake(): Promise<void> {
+    await this.machine?.awake();
+  }
+
   /** A call of something outside the process: it does not return to the dead. */
   async call<T>(made: () => Promise<T>): Promise<T> {
     await this.alive();
     await this.pause();
+    await this.machine?.awake();
     await this.alive();
     try {
       return await made();
     } finally {
       await this.pause();
+      await this.machine?.awake();
       await this.alive();
     }
   }

@@ -27,7 +27,7 @@ import { startProcess, type Process } from './processes.js';
 import { Feeding } from './feeding.js';
 import { Receivers } from './receivers.js';
 import { settings } from './settings.js';
-import { fair, type Part, type Weather } from './weather.js';
+import { fair, maxSuspension, type Part, type Weather } from './weather.js';
 
 export interface HouseOptions {
   readonly seed: number;
@@ -87,6 +87,8 @@ export class House {
   readonly troubles: Weather;
   readonly #away = new Set<string>();
   #isCalm = true;
+  /** Aborts when it is calm again. */
+  #calmed = new AbortController();
   #isOver = false;
   #isOld: boolean;
   #started = 0;
@@ -136,8 +138,9 @@ export class House {
 
   /** Whether projections and processes keep up all the time, so that reads and refusals are never late. */
   get isPrompt(): boolean {
-    const { deaths, stalls, slowest, days, away, release, backlog, refusals, losses, late } = this.troubles;
-    const troubles = [deaths, stalls, days, refusals, losses, late, Object.keys(away).length];
+    const { slowest, away, release, backlog, ...others } = this.troubles;
+    const { deaths, stalls, days, refusals, losses, late, suspensions } = others;
+    const troubles = [deaths, stalls, days, refusals, losses, late, suspensions, Object.keys(away).length];
     return slowest <= fair.slowest && troubles.every((each) => each === 0) && !release && !backlog;
   }
 
@@ -214,13 +217,18 @@ export class House {
   /** The weather begins: what happens at some time does so within `span`. */
   begin(span: Milliseconds): void {
     this.#isCalm = false;
-    const { away, steps, farthest, days, release, backlog } = this.troubles;
+    this.#calmed = new AbortController();
+    const { away, steps, farthest, suspensions, days, release, backlog } = this.troubles;
     const later = (work: () => void | Promise<void>): void =>
       void this.clock.sleep(this.#dice.below(span)).then(() => (this.#isCalm ? undefined : work()));
     for (const [part, times] of Object.entries(away))
       for (let time = 0; time < times; time++) later(() => this.#goAway([part], this.#dice.below(180_000)));
     for (let step = 0; step < steps; step++)
       later(() => this.process(this.#dice)?.setClock(this.#dice.below(2 * farthest) - farthest));
+    for (let time = 0; time < suspensions; time++)
+      later(() =>
+        this.process(this.#dice)?.machine.suspend(this.#dice.below(maxSuspension), this.#calmed.signal),
+      );
     for (let day = 0; day < days; day++) later(() => this.skip(86_400_000));
     if (backlog) void this.#goAway(['projector', 'relay'], 60_000);
     if (release)
@@ -249,6 +257,7 @@ export class House {
   /** Everything works again, and clocks are right. */
   calm(): void {
     this.#isCalm = true;
+    this.#calmed.abort();
     for (const part of this.#away) this.#setAway(part, false);
     for (const { setClock } of this.places) setClock(0);
     if (this.#isOld) this.killAll();

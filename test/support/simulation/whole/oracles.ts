@@ -18,6 +18,7 @@ import { Dice } from './dice.js';
 import { masters, operatorToken, settings } from './settings.js';
 import type { Received } from './receivers.js';
 import type { Town } from './town.js';
+import { maxSuspension } from './weather.js';
 
 /** What a run has left when everything has come to rest. */
 interface Left {
@@ -221,7 +222,8 @@ const repeated = (
   got: readonly Received[],
   row: Delivery | undefined,
 ): readonly string[] => {
-  if (troubles.stalls > 0 || (troubles.away.deliveries ?? 0) > 0 || troubles.days > 0) return [];
+  const { stalls, suspensions, days, away } = troubles;
+  if (stalls > 0 || suspensions > 0 || days > 0 || (away.deliveries ?? 0) > 0) return [];
   if (row === undefined || row.allowed > settings.webhooks.backoff.length + 1) return [];
   return got.slice(1).flatMap((_, index) => {
     const before = got[index];
@@ -378,7 +380,7 @@ const rest: Oracle = async ({ town }) => {
 };
 
 /** A name is looked up, and a connection made, between the time of an attempt and its request. */
-const maxWay = 3_000;
+const maxLookup = 3_000;
 
 /**
  * 35. Whichever clocks wrote them, the times of a stream never go back, and attempts have the time that all
@@ -393,7 +395,9 @@ const times: Oracle = ({ town: { house }, log, deliveries: rows, received }) => 
       ? [`35: event ${revision} of ${stream} is earlier than the one before it`]
       : [];
   });
-  const near = apart(house.troubles.drift, 0);
+  const { drift, suspensions } = house.troubles;
+  const near = apart(drift, 0);
+  const maxWay = maxLookup + (suspensions > 0 ? maxSuspension : 0);
   const wasSent = (id: string, at: number): boolean =>
     received.get(id)?.some(({ began }) => began >= at - near && began <= at + maxWay + near) === true;
   const untimely = rows.flatMap(({ id, attempts: made }) =>

@@ -15,7 +15,7 @@ import { PersonalKeysUnavailable } from '../../../../application/ports/personal-
 import { PublicStreamUnavailable } from '../../../../application/ports/public-stream.js';
 import { larger } from '../../../../application/ports/event-store.js';
 import { ReadModelsUnavailable } from '../../../../application/ports/read-models.js';
-import type { Clock, Entropy } from '../../../../application/ports/system.js';
+import { maxDrift, type Clock, type Entropy } from '../../../../application/ports/system.js';
 import { ProjectionBoard, watchHead } from '../../../../application/projecting/projection-board.js';
 import { Projector } from '../../../../application/projecting/project.js';
 import { steadyClock } from '../../time/steady-clock.js';
@@ -34,6 +34,7 @@ import { checkpointText } from '../../../../domain/signed-note.js';
 import type { Instant } from '../../../../domain/ids.js';
 import type { MemoryReadModels } from '../../memory/read-models.js';
 import { Life, type Fate } from '../life.js';
+import { Machine } from '../machine.js';
 import { keysSeenFrom, storeSeenFrom } from '../processes.js';
 import { Dice } from './dice.js';
 import type { House } from './house.js';
@@ -49,6 +50,7 @@ export interface Process {
   readonly life: Life;
   readonly server: HttpServer;
   readonly administration: AdministrationDeps;
+  readonly machine: Machine;
   /** Sets its clock this many ms ahead of the true time. */
   readonly setClock: (ahead: number) => void;
 }
@@ -75,21 +77,36 @@ const pauseOf = (house: House, dice: Dice): Promise<void> => {
 };
 
 /** `drift`: out of a thousand. */
-const mortalClock = (house: House, life: Life, drift: number, ahead: () => number): Clock => {
+const mortalClock = (
+  house: House,
+  { life, machine }: Pick<Process, 'life' | 'machine'>,
+  drift: number,
+  ahead: () => number,
+): Clock => {
   const never = new Promise<never>(() => {});
-  let agreed: number | null = null;
-  const monotonic = (): number => house.clock.monotonic() + Math.floor((house.running * drift) / 1_000);
-  const apart = (): number => house.clock.now() + ahead() - house.clock.monotonic();
-  const now = (): number => (agreed ?? apart()) + monotonic();
+  let agreed: { readonly by: number; readonly drift: number } | null = null;
+  const faster = (): number => Math.floor((house.running * drift) / 1_000);
+  const monotonic = (): number => house.clock.monotonic() - machine.suspended + faster();
+  const wall = (): number => house.clock.now() + ahead() + faster();
+  const apart = (): number => wall() - monotonic();
+  const now = (): number => (agreed === null ? wall() : agreed.by + monotonic());
   const began = apart();
   return {
     now,
-    steady: () => (agreed ?? began) + monotonic(),
-    agree: (by) => void (agreed = (agreed ?? apart()) + by),
+    steady: () => (agreed?.by ?? began) + monotonic(),
+    agree: (by) => void (agreed = { by: (agreed?.by ?? apart()) + by, drift: apart() }),
+    isAgreed: () => agreed === null || Math.abs(apart() - agreed.drift) < maxDrift,
+    drift: apart,
     monotonic,
     instant: () => new Date(now()).toISOString() as Instant,
     sleep: async (time, signal) => {
-      await house.clock.sleep(drift === 0 ? time : Math.ceil(time / (1 + drift / 1_000)), signal);
+      const end = monotonic() + time;
+      let left = time;
+      do {
+        await house.clock.sleep(drift === 0 ? left : Math.ceil(left / (1 + drift / 1_000)), signal);
+        await machine.awake();
+        left = end - monotonic();
+      } while (machine.suspended > 0 && left > 0 && signal?.aborted !== true);
       if (life.signal.aborted) await never;
     },
   };
@@ -156,12 +173,14 @@ const engineOf = (
   {
     name,
     life,
+    machine,
     clock,
     entropy,
     dice,
   }: {
     readonly name: string;
     readonly life: Life;
+    readonly machine: Machine;
     readonly clock: Clock;
     readonly entropy: Entropy;
     readonly dice: Dice;
@@ -171,6 +190,7 @@ const engineOf = (
   const plain = new Life(
     () => plainFate(fateOf(house, dice)),
     () => pauseOf(house, dice),
+    machine,
   );
   void life.death.then(() => plain.kill());
   void plain.death.then(() => life.kill());
@@ -317,19 +337,21 @@ const engineOf = (
 /** Starts a process that runs until it dies. */
 export const startProcess = (house: House, name: string): Process => {
   const dice = new Dice(house.seed, name);
+  const machine = new Machine(house.clock);
   const life = new Life(
     () => fateOf(house, dice),
     () => pauseOf(house, dice),
+    machine,
   );
   const { skew, drift } = house.troubles;
   let ahead = skew === 0 ? 0 : dice.below(2 * skew) - skew;
   const pace = new Dice(house.seed, `the clock of ${name}`).below(2 * drift + 1) - drift;
-  const clock = mortalClock(house, life, pace, () => ahead);
+  const clock = mortalClock(house, { life, machine }, pace, () => ahead);
   const entropy = entropyOf(house, dice);
   const database = { serverTime: () => Promise.resolve(new Date(house.clock.now())) };
   const ignore = (): void => undefined;
   if (!house.embedded) void watchClock({ database, clock, onSkew: ignore, onError: ignore }, life.signal);
-  const engine = engineOf(house, { name, life, clock, entropy, dice });
+  const engine = engineOf(house, { name, life, machine, clock, entropy, dice });
   const container = wire({
     settings,
     role: 'all',
@@ -364,5 +386,5 @@ export const startProcess = (house: House, name: string): Process => {
   for (const run of processesOf('all', container)) void run(life.signal);
   if (engine.project !== null) void engine.project(life.signal);
   const administration = part(container, 'administration');
-  return { name, life, server, administration, setClock: (wanted) => (ahead = wanted) };
+  return { name, life, machine, server, administration, setClock: (wanted) => (ahead = wanted) };
 };

@@ -50,11 +50,13 @@ export class Receivers {
       close: () => Promise.resolve(),
       send: async ({ url, headers, body, mayStart }, signal) => {
         await this.clock.sleep(this.dice.below(this.dice.chance(80) ? 3_000 : 30));
+        await life.awake();
         if (life.signal.aborted) return never;
         if (signal?.aborted === true || !mayStart()) return 'withheld';
         const result = await this.#counted(`${process} ${url}`, () =>
           this.#receive({ url, headers, body }, life),
         );
+        await life.awake();
         return life.signal.aborted ? never : result;
       },
     };

@@ -130,6 +130,7 @@ const send = async (house: House, { server, life }: Process, asked: Asked): Prom
   const answered = new AbortController();
   const gone = Promise.race([life.death, house.clock.sleep(patience, answered.signal)]);
   try {
+    await Promise.race([life.awake(), gone]);
     return await ask(server, asked, gone);
   } finally {
     answered.abort('answered');

@@ -34,6 +34,8 @@ export interface Weather {
   readonly skew: number;
   /** By how much the clock of a process runs fast or slow at most. */
   readonly drift: number;
+  /** How often the machine of a process is suspended, for up to `maxSuspension` each time. */
+  readonly suspensions: number;
   /** How many times a day passes in which nobody does anything. */
   readonly days: number;
   /** How many times each of these goes away for up to three minutes. */
@@ -45,6 +47,9 @@ export interface Weather {
   /** Whether projector and relay begin to work only in the middle. */
   readonly backlog: boolean;
 }
+
+/** How long a machine is suspended at most, in ms. */
+export const maxSuspension = 600_000;
 
 export const parts = [
   'events',
@@ -74,6 +79,7 @@ export const fair: Weather = {
   farthest: 600_000,
   skew: 0,
   drift: 0,
+  suspensions: 0,
   days: 0,
   away: {},
   others: 0,
@@ -100,6 +106,7 @@ export const weathers = {
   'clocks that step': { steps: 4 },
   'clocks apart': { skew: 30_000, steps: 2, farthest: 3_600_000, drift: 10 },
   'days off': { days: 1 },
+  'suspended machines': { suspensions: 3 },
   'the event store away': { away: { events: 2 } },
   'the read models away': { away: { readModels: 2 } },
   'the deliveries away': { away: { deliveries: 2 } },
