@@ -208,8 +208,9 @@ export class House {
     const process = startProcess(this, `process ${(this.#started += 1)}`);
     this.places[place] = process;
     void process.life.death.then(async () => {
-      if (this.embedded) this.idempotency.forgetRunning();
       await this.clock.sleep(this.#isCalm ? 100 : 100 + this.#dice.below(5_000));
+      // Not at once: what it was writing when it died completes its claims.
+      if (this.embedded) this.idempotency.forgetRunning();
       this.#fill(place);
     });
   }
