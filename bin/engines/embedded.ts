@@ -14,6 +14,7 @@ import {
   sqliteRequests,
   sqliteSignInRecords,
 } from '../../adapters/sqlite/records/records.js';
+import { probe } from '../../adapters/sqlite/records/tables.js';
 import { emptyInterval, watchFiles } from '../../adapters/sqlite/database.js';
 import { openReadFile } from '../../adapters/sqlite/read/read-file.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
@@ -97,7 +98,7 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
   const why = (markOfSettings(settings) ?? markOfDirectory(dataDir))?.why ?? null;
   const rehearsal = (): string | null => why;
   const writes = new WriteHealth(clock, async () => {
-    await events.writer.run('probe', probeBytes);
+    await events.writer.write([probe, probeBytes]);
     await personalKeys.fill();
   });
   const onUnwritten = (error: Error): void => writes.wrote(error);

@@ -7,7 +7,7 @@ import { numberFrom, rowsFrom, type Database, type Statement } from '../database
 import type { InsideGate } from '../gate.js';
 import type { InputOf, OutputOf } from '../writer/operations.js';
 
-export type TileOperation = 'extendTree' | 'keepCheckpoint' | 'resetTree' | 'putLogDamage';
+export type TileOperation = 'extendTree' | 'keepCheckpoint' | 'write';
 
 export interface SqliteLogTilesOptions {
   /** A read-only connection of the calling thread. */
@@ -29,6 +29,13 @@ const TreeRow = z.object({
 const TileRow = z.object({ hashes: Bytes, after: Position, orgSeqs: Bytes });
 const CheckpointRow = z.object({ size: z.number(), root: Bytes, note: z.string(), at: Instant });
 const DamageRow = z.object({ position: Position, reason: z.string() });
+
+const removeTiles = 'delete from log_tiles';
+const emptyTree = "update log_tree set size = 0, roots = x'', position = 0";
+const removeDamage = 'delete from log_damage';
+/** The first damage stays until it is taken back. */
+const putDamage =
+  'insert into log_damage (id, position, reason) values (1, ?, ?) on conflict (id) do nothing';
 
 const empty: LogTree = { size: 0, roots: [], position: 0n, epoch: 0 };
 
@@ -95,11 +102,13 @@ export const sqliteLogTiles = ({
 
     kept: async () => rowsOf(CheckpointRow, kept),
 
-    reset: () => write('resetTree', undefined),
+    reset: async () => void (await write('write', [[removeTiles], [emptyTree]])),
 
     damage: async () => rowsOf(DamageRow, damageRow)[0] ?? null,
 
-    reportDamage: (damage) =>
-      write('putLogDamage', damage && { position: Number(damage.position), reason: damage.reason }),
+    reportDamage: async (damage) =>
+      void (await write('write', [
+        damage === null ? [removeDamage] : [putDamage, Number(damage.position), damage.reason],
+      ])),
   };
 };

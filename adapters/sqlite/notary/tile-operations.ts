@@ -17,8 +17,6 @@ export interface TreeExtension {
   }[];
 }
 
-type TreeEnd = Pick<TreeExtension, 'size' | 'epoch'>;
-
 /** `position`: before the tile's first event. `seqs`: six bytes per leaf of level 0. */
 const schema = `
   create table if not exists log_tiles (
@@ -68,14 +66,11 @@ export const tileOperations = (database: Database) => {
     'insert into log_checkpoints (size, root, note, at) values (?, ?, ?, ?) on conflict (size) do update set note = excluded.note, at = excluded.at',
   );
   const dropCheckpoint = database.prepare('delete from log_checkpoints where size = ?');
-  const putDamage = database.prepare(
-    'insert into log_damage (id, position, reason) values (1, ?, ?) on conflict (id) do nothing',
-  );
 
   return {
     /** False if the tree has another size, or a later epoch has written. */
     extendTree: ({ from, size, roots, position, epoch, tiles }: TreeExtension): boolean => {
-      const now = rowFrom<TreeEnd>(tree) ?? { size: 0, epoch: 0 };
+      const now = rowFrom<Pick<TreeExtension, 'size' | 'epoch'>>(tree) ?? { size: 0, epoch: 0 };
       if (now.size !== from || now.epoch > epoch) return false;
       for (const tile of tiles) putTile.run(tile.level, tile.n, tile.hashes, tile.after, tile.orgSeqs);
       putTree.run(size, roots, position, epoch);
@@ -91,18 +86,6 @@ export const tileOperations = (database: Database) => {
       const isSameHour = last?.at.slice(0, hourLength) === at.slice(0, hourLength);
       if (last !== undefined && last.size < size && isSameHour) dropCheckpoint.run(last.size);
       return true;
-    },
-
-    resetTree: (): void => {
-      const { epoch } = rowFrom<TreeEnd>(tree) ?? { epoch: 0 };
-      database.exec('delete from log_tiles');
-      putTree.run(0, new Uint8Array(), 0, epoch);
-    },
-
-    /** The first damage stays until it is taken back. */
-    putLogDamage: (damage: { readonly position: number; readonly reason: string } | null): void => {
-      if (damage === null) database.exec('delete from log_damage');
-      else putDamage.run(damage.position, damage.reason);
     },
   };
 };

@@ -1,3 +1,6 @@
+/** A write whose only purpose is to succeed, with the number of its bytes. */
+export const probe = 'insert or replace into probe values (1, zeroblob(?))';
+
 /** The tables of operational records whose stores write them by plain statements. */
 export const recordTables = `
   create table if not exists checkpoints (name text primary key, position integer not null, event text, openSince integer, state text not null) strict, without rowid;
@@ -37,5 +40,6 @@ export const recordTables = `
   ) strict, without rowid;
   create index if not exists sign_in_records_by_owner on sign_in_records (kind, owner, id);
   create index if not exists sign_in_records_by_end on sign_in_records (ends) where ends is not null;
+  create table if not exists probe (one integer primary key check (one = 1), filler blob not null) strict;
   create table if not exists relayed_endpoints (org text primary key, position integer not null, endpoints text not null) strict, without rowid;
 `;

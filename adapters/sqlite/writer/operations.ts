@@ -4,15 +4,6 @@ import { deliveryOperations } from '../records/delivery-operations.js';
 import { recordTables } from '../records/tables.js';
 import { tileOperations } from '../notary/tile-operations.js';
 
-/** A write whose only purpose is to succeed. */
-const probeOperations = (database: Database) => {
-  database.exec(
-    'create table if not exists probe (one integer primary key check (one = 1), filler blob not null) strict',
-  );
-  const write = database.prepare('insert or replace into probe values (1, zeroblob(?))');
-  return { probe: (bytes: number): void => void write.run(bytes) };
-};
-
 /** A write in SQL. Its text is a constant of a store, and is kept prepared. */
 export type SqlWrite = readonly [sql: string, ...values: readonly (string | number | null)[]];
 
@@ -49,7 +40,6 @@ export const openOperations = (database: Database, onHead: (position: number) =>
       ...statementOperations(database),
       ...deliveryOperations(database),
       ...tileOperations(database),
-      ...probeOperations(database),
     },
   };
 };
