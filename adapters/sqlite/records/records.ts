@@ -107,7 +107,10 @@ const endOfTime = '9999';
 const insertRequest = 'insert into requests (id, at, record) values (?, ?, ?) on conflict (id) do nothing';
 const insertSubject =
   'insert into request_subjects (id, subject, at, org) values (?, ?, ?, ?) on conflict do nothing';
-const removals = ['delete from requests where id = ?', 'delete from request_subjects where id = ?'];
+const oldest = `(select id from requests where at < ? order by at limit ${removedAtOnce})`;
+const removals = ['request_subjects', 'requests'].map(
+  (table) => `delete from ${table} where id in ${oldest}`,
+);
 
 interface RequestRow {
   readonly record: string;
@@ -117,7 +120,6 @@ const requestOf = ({ record }: RequestRow): RequestRecord => JSON.parse(record) 
 
 export const sqliteRequests = ({ writer, database }: WrittenFile): RequestRows => {
   const select = database.prepare('select record from requests where id = ?');
-  const oldest = database.prepare('select id from requests where at < ? order by at limit ?');
   const bySubject = database.prepare(`
     select record from request_subjects s join requests r on r.id = s.id
     where s.subject = ?1 and (s.at, s.id) < (?2, ?3) and (?4 is null or s.org = ?4) order by s.at desc, s.id desc limit ?5`);
@@ -142,12 +144,8 @@ export const sqliteRequests = ({ writer, database }: WrittenFile): RequestRows =
     },
     removeOld: async (before, signal) => {
       const end = new Date(before).toISOString();
-      while (!signal.aborted) {
-        const rows = rowsFrom<{ readonly id: string }>(oldest, end, removedAtOnce);
-        if (rows.length === 0) return;
-        await writer.write(...rows.flatMap(({ id }) => removals.map((sql) => [sql, id] as const)));
+      while (!signal.aborted && (await writer.write(...removals.map((sql) => [sql, end] as const))) > 0)
         await nextTurn();
-      }
     },
   };
 };
