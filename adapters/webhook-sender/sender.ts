@@ -1,12 +1,8 @@
 import { isIP, type LookupFunction } from 'node:net';
 import { createSecureContext, rootCertificates } from 'node:tls';
 import { Agent, buildConnector } from 'undici';
-import type {
-  AttemptResult,
-  Unresolved,
-  WebhookRequest,
-  WebhookSender,
-} from '../../application/ports/webhook-sender.js';
+import type { AttemptResult, WebhookRequest, WebhookSender } from '../../application/ports/webhook-sender.js';
+import { settledOrAborted } from '../../application/timing/settled-or-aborted.js';
 import { withTimeout } from '../../application/timing/with-timeout.js';
 import { DomainError, messageOf } from '../../domain/errors.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
@@ -98,10 +94,7 @@ export class UndiciWebhookSender implements WebhookSender {
     throw notPublic(isLiteral ? `${host} is not` : `${host} resolves to an address that is not`);
   }
 
-  async send(
-    { org, url, headers, body, mayStart }: WebhookRequest,
-    signal?: AbortSignal,
-  ): Promise<AttemptResult | Unresolved | 'withheld'> {
+  readonly send: WebhookSender['send'] = async ({ org, url, headers, body, mayStart }, signal) => {
     const { clock, rules } = this.options;
     const target = new URL(url);
     try {
@@ -121,7 +114,7 @@ export class UndiciWebhookSender implements WebhookSender {
     const { status } = result;
     const redirected = status >= 300 && status < 400 ? 'redirects are not followed' : null;
     return { httpStatus: status, error: redirected ?? words, body: textOf(result), duration };
-  }
+  };
 
   /** Resolves the name in time of our own. Returns why it can't be resolved, or null if it is. */
   async #resolve(target: URL, org: OrganizationId, signal?: AbortSignal): Promise<string | null> {
@@ -131,18 +124,8 @@ export class UndiciWebhookSender implements WebhookSender {
       () => null,
       (error: unknown) => (error instanceof TooManyLookups ? 'withheld' : messageOf(error)),
     );
-    if (signal === undefined) return resolved;
-    const ended = new AbortController();
-    const stopped = new Promise<string>((resolve) => {
-      const stop = () => resolve('withheld');
-      if (signal.aborted) stop();
-      signal.addEventListener('abort', stop, { once: true, signal: ended.signal });
-    });
-    try {
-      return await Promise.race([resolved, stopped]);
-    } finally {
-      ended.abort(null);
-    }
+    if (signal !== undefined) await settledOrAborted(resolved, signal);
+    return signal?.aborted === true ? 'withheld' : resolved;
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,5 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { dirname, join } from 'node:path';
-import { z } from 'zod';
 import {
   PersonalKeysUnavailable,
   type NumberedBlock,
@@ -15,6 +14,7 @@ import {
   errcodeOf,
   inTransaction,
   isShut,
+  rowFrom,
   rowsFrom,
   syncDirectory,
   type Database,
@@ -38,17 +38,6 @@ const schema = `
   create table if not exists uses (number integer primary key) strict;
   create table if not exists shredder (one integer primary key check (one = 1), position integer not null, event text) strict;
 `;
-
-const Bytes = z.instanceof(Uint8Array).transform((bytes) => Buffer.from(bytes));
-const Block = z.object({
-  number: z.int(),
-  version: z.int(),
-  wrappedBy: z.string(),
-  iv: Bytes,
-  sealed: Bytes,
-});
-
-const MarkRow = z.object({ position: z.int(), event: z.string().nullable() });
 
 const withBuffer = ({ key, ...rest }: MasterKey): MasterKey => ({ ...rest, key: Buffer.from(key) });
 
@@ -99,12 +88,13 @@ export const openPersonalKeys = (
   };
 
   const blocks = (where: string, ...values: readonly number[]): StoredBlock[] =>
-    z.array(Block).parse(rowsFrom(database.prepare(`select * from blocks where ${where}`), ...values));
+    rowsFrom<StoredBlock>(database.prepare(`select * from blocks where ${where}`), ...values).map(
+      ({ iv, sealed, ...block }) => ({ ...block, iv: Buffer.from(iv), sealed: Buffer.from(sealed) }),
+    );
 
   const mark = (): ShredderMark | null => {
-    const [found] = z
-      .array(MarkRow)
-      .parse(rowsFrom(database.prepare('select position, event from shredder')));
+    const select = database.prepare('select position, event from shredder');
+    const found = rowFrom<{ readonly position: number; readonly event: string | null }>(select);
     return found === undefined
       ? null
       : { position: BigInt(found.position), event: markFrom(found.event).event ?? null };

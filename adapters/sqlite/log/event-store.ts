@@ -1,6 +1,7 @@
 import { LazyLru } from '../../../application/memory/lazy-lru.js';
 import { storedTexts } from '../../../application/log/hash-chain.js';
 import { turnAlone } from '../../../application/timing/next-turn.js';
+import { settledOrAborted } from '../../../application/timing/settled-or-aborted.js';
 import type { EventMetadata, LoggedEvent } from '../../../domain/events.js';
 import type { StreamName, Uuid } from '../../../domain/ids.js';
 import {
@@ -15,7 +16,7 @@ import type { Clock } from '../../../application/ports/system.js';
 import type { EventTexts, WriteInput, WriteResult } from '../writer/append.js';
 import { NotWritten } from '../errors.js';
 import { parseData } from './event-rows.js';
-import { followLog, settledOrAborted, type LogSource } from './log-reader.js';
+import { followLog, type LogSource } from './log-reader.js';
 import type { LogQueries } from './log-queries.js';
 import type { RunningClaims } from '../records/idempotency-store.js';
 import type { SqliteWriter } from '../writer/writer.js';

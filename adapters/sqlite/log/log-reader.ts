@@ -1,4 +1,6 @@
+/// <reference lib="es2024.sharedmemory" />
 import { turnAlone } from '../../../application/timing/next-turn.js';
+import { settledOrAborted } from '../../../application/timing/settled-or-aborted.js';
 import { EventStoreUnavailable, type LogReader } from '../../../application/ports/event-store.js';
 import type { Clock } from '../../../application/ports/system.js';
 import type { DamagedLog } from '../../../application/log/damaged-log.js';
@@ -65,36 +67,13 @@ export async function* followLog(
  */
 const waitOnSharedHead = (head: SharedArrayBuffer): UntilCommittedAfter => {
   const view = new BigInt64Array(head);
-  const atomics = Atomics as typeof Atomics & WaitAsync;
   return async (position, signal) => {
     const seen = Atomics.load(view, 0);
     if (signal.aborted || seen > position) return;
-    const waiting = atomics.waitAsync(view, 0, seen);
+    const waiting = Atomics.waitAsync(view, 0, seen);
     if (!waiting.async) return;
     await settledOrAborted(waiting.value, signal);
   };
-};
-
-/** `Atomics.waitAsync`, which the type library of this target lacks. */
-interface WaitAsync {
-  waitAsync(
-    view: BigInt64Array,
-    index: number,
-    value: bigint,
-  ): { readonly async: false } | { readonly async: true; readonly value: Promise<string> };
-}
-
-/** Resolves with the promise or when the signal aborts, whichever comes first. */
-export const settledOrAborted = async (promise: Promise<unknown>, signal: AbortSignal): Promise<void> => {
-  if (signal.aborted) return;
-  let abort: () => void = () => undefined;
-  const aborted = new Promise<void>((resolve) => (abort = resolve));
-  signal.addEventListener('abort', abort);
-  try {
-    await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
 };
 
 /** Lets a thread read the log and be woken by commits. It can be sent to a worker. */
