@@ -143,10 +143,7 @@ export class MongoAttempts implements DeliveryClaims {
     this.#claimLasts = attemptTime + recordedWithin;
   }
 
-  async claim(
-    limits: ReadonlyMap<Uuid, number>,
-    now: Milliseconds,
-  ): Promise<ReadonlyMap<Uuid, EndpointClaims>> {
+  readonly claim: DeliveryClaims['claim'] = async (limits, now) => {
     await this.#unclaimUncertain();
     const [began, drift] = [this.#clock.now(), this.#driftNow()];
     const claims = new Map<Uuid, EndpointClaims>([...limits.keys()].map((endpoint) => [endpoint, noClaims]));
@@ -174,7 +171,7 @@ export class MongoAttempts implements DeliveryClaims {
       claims.set(endpoint, { claimed, next });
     }
     return claims;
-  }
+  };
 
   async dueTimes(): Promise<ReadonlyMap<Uuid, Milliseconds>> {
     await countLeftovers(this.#database);
@@ -230,12 +227,7 @@ export class MongoAttempts implements DeliveryClaims {
     await this.#unclaim(id, [delivery]);
   }
 
-  async record(
-    claim: DeliveryClaim,
-    attempt: DeliveryAttempt,
-    outcome: AttemptOutcome,
-    disableAfter: number,
-  ): Promise<Recorded> {
+  readonly record: DeliveryClaims['record'] = async (claim, attempt, outcome, disableAfter) => {
     const { id, delivery, endpoint } = claim;
     this.#startable.get(endpoint.endpoint)?.delete(delivery);
     const failure = outcome.status === 'delivered' ? null : (attempt.error ?? `HTTP ${attempt.httpStatus}`);
@@ -251,7 +243,7 @@ export class MongoAttempts implements DeliveryClaims {
     this.#held.delete(delivery);
     if (recorded.recorded) await this.watch.announce([delivery]);
     return recorded;
-  }
+  };
 
   /** The due deliveries of one endpoint. Each is asked for by itself: one with many rows hides no other. */
   async #candidates(

@@ -23,6 +23,7 @@ const endpointGates = (parts: DeliveryParts): EndpointGates => {
   const endpoints = deliveryEndpoints(database);
   const { dropSome } = deliveryWrites(parts);
   return {
+    ...endpoints.gates,
     upsertEndpoint: async (wanted, now) => {
       const { endpoint } = wanted;
       const became = await endpoints.upsert(wanted, now);
@@ -40,12 +41,8 @@ const endpointGates = (parts: DeliveryParts): EndpointGates => {
     },
     tripped: async () => {
       await countLeftovers(database);
-      return endpoints.tripped();
+      return endpoints.gates.tripped();
     },
-    addresses: endpoints.addresses,
-    resetFailures: endpoints.resetFailures,
-    health: endpoints.health,
-    watched: endpoints.watched,
   };
 };
 

@@ -1,12 +1,5 @@
 import type { Filter, FindOptions } from 'mongodb';
-import type { Page } from '../../../application/ports/read-models.js';
-import type {
-  EndpointAddress,
-  EndpointHealth,
-  DeliveryEndpoint,
-  TrippedEndpoint,
-  WatchedEndpoint,
-} from '../../../application/ports/endpoint-gates.js';
+import type { DeliveryEndpoint, EndpointGates } from '../../../application/ports/endpoint-gates.js';
 import {
   healthOf,
   stateAfter,
@@ -48,7 +41,35 @@ export const deliveryEndpoints = (database: MongoDatabase) => {
     return rows.map(storedEndpointOf);
   };
 
+  const gates: Pick<EndpointGates, 'addresses' | 'resetFailures' | 'tripped' | 'health' | 'watched'> = {
+    addresses: async (of) => {
+      const which = { _id: { $in: [...of] }, state: { $ne: 'closed' as const } };
+      const rows = await findAll(endpoints(), which, { projection: { org: 1, url: 1 } });
+      return new Map(
+        rows.map(({ _id, org, url }) => [Uuid.parse(_id), { org: OrganizationId.parse(org), url }]),
+      );
+    },
+
+    resetFailures: async (endpoint) => {
+      await endpoints().updateOne({ _id: { $eq: endpoint as string } }, { $set: { consecutive: 0 } });
+    },
+
+    tripped: async () => (await list({ state: 'tripped' })).map(trippedOf),
+
+    health: async (org) => {
+      const known = await list({ org: { $eq: org as string } });
+      return new Map(known.map((stored) => [stored.endpoint, healthOf(stored)]));
+    },
+
+    watched: async (inactiveOnly, { startingAfter, limit }) => {
+      const state = inactiveOnly ? notSentTo : { $ne: 'closed' as const };
+      const after = startingAfter !== null && { _id: { $gt: startingAfter } };
+      return (await list({ state, ...after }, { sort: { _id: 1 }, limit })).map(watchedOf);
+    },
+  };
+
   return {
+    gates,
     find,
 
     /**
@@ -75,18 +96,6 @@ export const deliveryEndpoints = (database: MongoDatabase) => {
         if (matchedCount === 0) continue;
         return state === 'off' || state === 'opening' ? state : 'as before';
       }
-    },
-
-    addresses: async (of: readonly Uuid[]): Promise<ReadonlyMap<Uuid, EndpointAddress>> => {
-      const which = { _id: { $in: [...of] }, state: { $ne: 'closed' as const } };
-      const rows = await findAll(endpoints(), which, { projection: { org: 1, url: 1 } });
-      return new Map(
-        rows.map(({ _id, org, url }) => [Uuid.parse(_id), { org: OrganizationId.parse(org), url }]),
-      );
-    },
-
-    resetFailures: async (endpoint: Uuid): Promise<void> => {
-      await endpoints().updateOne({ _id: { $eq: endpoint as string } }, { $set: { consecutive: 0 } });
     },
 
     /** Drops an earlier expiry: deliveries may be attempted again. */
@@ -144,23 +153,6 @@ export const deliveryEndpoints = (database: MongoDatabase) => {
     allDisabled: async (): Promise<readonly string[]> => {
       const rows = await findAll(endpoints(), { state: notSentTo }, { projection: { _id: 1 } });
       return rows.map(({ _id }) => _id);
-    },
-
-    tripped: async (): Promise<readonly TrippedEndpoint[]> =>
-      (await list({ state: 'tripped' })).map(trippedOf),
-
-    health: async (org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>> => {
-      const known = await list({ org: { $eq: org as string } });
-      return new Map(known.map((stored) => [stored.endpoint, healthOf(stored)]));
-    },
-
-    watched: async (
-      inactiveOnly: boolean,
-      { startingAfter, limit }: Page,
-    ): Promise<readonly WatchedEndpoint[]> => {
-      const state = inactiveOnly ? notSentTo : { $ne: 'closed' as const };
-      const after = startingAfter !== null && { _id: { $gt: startingAfter } };
-      return (await list({ state, ...after }, { sort: { _id: 1 }, limit })).map(watchedOf);
     },
   };
 };

@@ -55,7 +55,7 @@ export const mongoRedrives = (parts: DeliveryParts) => {
     const options = { projection: { endpoint: 1 }, sort: inOrder };
     const rows = (await deliveryRows(database)).find(which(redrive), options);
     for await (const row of rows) count(counts, row);
-    const known = await endpoints.addresses([...counts.keys()]);
+    const known = await endpoints.gates.addresses([...counts.keys()]);
     for (const endpoint of counts.keys()) if (!known.has(endpoint)) counts.delete(endpoint);
     return counts;
   };
@@ -71,7 +71,7 @@ export const mongoRedrives = (parts: DeliveryParts) => {
       const { now, expires } = redrive;
       const deliveries = await deliveryRows(database);
       const rows = await findAll(deliveries, which(redrive), { sort: inOrder, limit: batchSize });
-      const known = await endpoints.addresses(rows.map(({ endpoint }) => Uuid.parse(endpoint)));
+      const known = await endpoints.gates.addresses(rows.map(({ endpoint }) => Uuid.parse(endpoint)));
       const mine = rows.filter(({ endpoint }) => known.has(Uuid.parse(endpoint)));
       const changed = await Promise.all(mine.map((row) => writes.revive(row, now, expires)));
       const revived = mine.filter((_, index) => changed[index] === true);
