@@ -203,7 +203,7 @@ export const reopening = ({ log, keys, blocks, secrets }: Recording): Reopen => 
           .prepare("select name, version, generation, checkpoint from builds where state <> 'retired'")
           .all();
         return builds.flatMap((build) => {
-          assertNotPast(BigInt(head), { [build.name]: BigInt(build.checkpoint) });
+          assertNotPast(BigInt(head), build.name, build.checkpoint);
           const rows: readonly { readonly key: string; readonly document: string }[] = database
             .prepare(`select key, document from ${tableOf(build, build.version, build.generation)}`)
             .all();

@@ -60,7 +60,7 @@ export const openReadFile = async ({ directory, log, keys, clock, thread, fail }
   const sharedHead = new BigInt64Array(log.head);
   const head = (): bigint => Atomics.load(sharedHead, 0);
   for (const { name, checkpoint } of readCheckpoints(path))
-    assertNotPast(head(), { [`The projection ${name}`]: BigInt(checkpoint) });
+    assertNotPast(head(), `The projection ${name}`, checkpoint);
 
   const board = new ProjectionBoard(clock);
   const closing = new AbortController();

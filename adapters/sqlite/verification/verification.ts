@@ -48,7 +48,7 @@ export const checkLog = (database: Database): void => {
   try {
     const head = readCount(database, 'select max(position) from events');
     const mark = readCount(database, 'select position from log_tree');
-    assertNotPast(BigInt(head), { 'The verification of the log itself': BigInt(mark) });
+    assertNotPast(BigInt(head), 'The verification of the log itself', mark);
     const check = logChecker(database);
     const from = Math.max(mark, head - maxAtStart);
     const reached = check(Math.min(from, Math.max(head - 1, 0)), Number.MAX_SAFE_INTEGER);
@@ -62,13 +62,9 @@ export const checkLog = (database: Database): void => {
   }
 };
 
-/**
- * Throws CheckpointPastHead if one of the readers, by name, has seen more than the log holds: events are
- * missing from its end.
- */
-export const assertNotPast = (head: bigint, checkpoints: Readonly<Record<string, bigint>>): void => {
-  for (const [reader, checkpoint] of Object.entries(checkpoints))
-    if (checkpoint > head) throw new CheckpointPastHead(reader, checkpoint, head);
+/** Throws CheckpointPastHead if a reader has seen more than the log holds: its end is missing. */
+export const assertNotPast = (head: bigint, reader: string, checkpoint: number): void => {
+  if (checkpoint > head) throw new CheckpointPastHead(reader, BigInt(checkpoint), head);
 };
 
 /**

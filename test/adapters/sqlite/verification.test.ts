@@ -292,11 +292,11 @@ describe('the check of the log', () => {
 
 describe('checkpoints', () => {
   it('may be at the head of the log or before it', () => {
-    expect(() => assertNotPast(10n, { cards: 10n, contacts: 3n })).not.to.throw();
+    for (const position of [3, 10]) expect(() => assertNotPast(10n, 'cards', position)).not.to.throw();
   });
 
   it('may not be past the head of the log: both positions are named', () => {
-    expect(() => assertNotPast(10n, { cards: 10n, contacts: 12n }))
+    expect(() => assertNotPast(10n, 'contacts', 12))
       .to.throw(CheckpointPastHead)
       .that.includes({ reader: 'contacts', checkpoint: 12n, head: 10n })
       .and.has.property('message')
