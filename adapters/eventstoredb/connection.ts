@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { AccessDeniedError, EventStoreDBClient } from '@eventstore/db-client';
-import { uncounted, type CountCall } from '../../application/ports/tracing.js';
+import type { CountCall } from '../../application/ports/tracing.js';
 import streamsService, { type StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import { withTimeout } from '../../application/timing/with-timeout.js';
@@ -124,21 +124,13 @@ export const credentialsOf = (url: string): Credentials => {
   );
 };
 
-const openSession = (
-  { clock, entropy, times, count = uncounted }: ConnectionOptions,
-  url: string,
-): Session => {
+const openSession = (options: ConnectionOptions, url: string): Session => {
   const replacing = new AbortController();
   // Every read and subscription listens, and there may be many.
   setMaxListeners(0, replacing.signal);
   const client = connect(url);
-  const batches = new BatchAppends({
-    open: async () => openBatch(client),
-    clock,
-    entropy,
-    time: times.append,
-    count,
-  });
+  const open = async (): Promise<BatchCall> => openBatch(client);
+  const batches = new BatchAppends({ ...options, open, time: options.times.append });
   const end = (reason: Error): void => {
     replacing.abort(reason);
     batches.close(reason);

@@ -68,8 +68,9 @@ export const claimBook = (database: Database) => {
   const bySeq = database.prepare(`select ${claimed} from deliveries where seq = ?`);
   let made = 0;
 
-  /** Adopts the writer's stored row of an endpoint. A deletion that is under way still counts. */
-  const setEndpoint = (row: StoredEndpoint): void => {
+  /** Adopts the writer's stored row of an endpoint, if there is one. A deletion under way still counts. */
+  const setEndpoint = (row: StoredEndpoint | null): void => {
+    if (row === null) return;
     const { endpoint, state, version } = row;
     const known = endpoints.get(endpoint);
     if (known === undefined) {

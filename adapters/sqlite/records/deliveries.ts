@@ -25,9 +25,9 @@ const endpointGates = ({ writer, database, book, reports }: DeliveryStore): Endp
   const resetFailures = 'update delivery_targets set consecutive = 0 where endpoint = ?';
   return {
     upsertEndpoint: async (endpoint, now) => {
-      const { dropped } = await writer.run('upsertEndpoint', { ...endpoint, now }, ({ endpoint: row }) => {
-        if (row !== null) book.setEndpoint(row);
-      });
+      const { dropped } = await writer.run('upsertEndpoint', { ...endpoint, now }, ({ endpoint: row }) =>
+        book.setEndpoint(row),
+      );
       reports.changed(dropped);
     },
     addresses: async (endpoints) =>
@@ -81,7 +81,7 @@ const deliveryClaims = ({ writer, book, reports }: DeliveryStore): DeliveryClaim
       const input = { delivery, endpoint, number, enabledAt, attempt, outcome, disableAfter };
       const recorded = await writer.run('recordAttempt', input, (row) => {
         book.remove(claim);
-        if (row !== null) book.setEndpoint(row);
+        book.setEndpoint(row);
       });
       if (recorded === null) return { recorded: false, tripped: null };
       reports.publish('attempted', [delivery]);

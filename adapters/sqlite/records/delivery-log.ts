@@ -137,9 +137,9 @@ export const sqliteDeliveryLog = ({ writer, database, book, reports }: DeliveryS
       let count = 0;
       for await (const endpoint of of === undefined ? endpointsToDropFor(now) : [of]) {
         for (let dropped = rowsPerStep; dropped === rowsPerStep;) {
-          const done = await writer.run('dropSomeDeliveries', { endpoint, now }, (output) => {
-            if (output.endpoint !== null) book.setEndpoint(output.endpoint);
-          });
+          const done = await writer.run('dropSomeDeliveries', { endpoint, now }, (output) =>
+            book.setEndpoint(output.endpoint),
+          );
           dropped = done.dropped.length;
           count += dropped;
           reports.changed(done.dropped);

@@ -2,22 +2,12 @@ import { deliveryStatuses, type DeliveryFilter } from '../../../application/port
 import type { OrganizationId } from '../../../domain/ids.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
 
-export interface PageQuery {
-  readonly sql: string;
-  readonly parameters: readonly (string | number)[];
-}
-
 /**
  * A page of an organization's deliveries before the row `before`, newest first. Every combination of filters
  * ends by an index: where status or type is open, the first rows of each are read and the newest of them
  * taken.
  */
-export const pageQuery = (
-  org: OrganizationId,
-  filter: DeliveryFilter,
-  before: number,
-  limit: number,
-): PageQuery => {
+export const pageQuery = (org: OrganizationId, filter: DeliveryFilter, before: number, limit: number) => {
   const { endpoint, status, type, card } = filter;
   if (card !== null || (endpoint === null && status === null && type === null)) {
     const all = { card, '+endpoint': endpoint, '+status': status, '+type': type };
