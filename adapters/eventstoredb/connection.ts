@@ -1,11 +1,9 @@
 import { setMaxListeners } from 'node:events';
 import { AccessDeniedError, EventStoreDBClient } from '@eventstore/db-client';
-import type { CountCall } from '../../application/ports/tracing.js';
 import streamsService, { type StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
-import type { Clock, Entropy } from '../../application/ports/system.js';
 import { withTimeout } from '../../application/timing/with-timeout.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import { BatchAppends, type BatchCall } from './batch-appends.js';
+import { BatchAppends, type BatchCall, type BatchOptions } from './batch-appends.js';
 import { AppendFailed, isNotReady, Replaced } from './failures.js';
 
 /**
@@ -29,18 +27,17 @@ export interface Session {
   readonly end: (reason: Error) => void;
 }
 
-export interface ConnectionOptions {
+export interface ConnectionTimes {
+  /** The shortest time between two replacements of the client. */
+  readonly replace: Milliseconds;
+  /** How long one try of an append may take. */
+  readonly append: Milliseconds;
+}
+
+export interface ConnectionOptions extends Pick<BatchOptions, 'clock' | 'entropy' | 'count'> {
   /** `esdb://` or `esdb+discover://`, one host or several, with or without TLS. */
   readonly url: string;
-  readonly clock: Clock;
-  readonly entropy: Entropy;
-  readonly times: {
-    /** The shortest time between two replacements of the client. */
-    readonly replace: Milliseconds;
-    /** How long one try of an append may take. */
-    readonly append: Milliseconds;
-  };
-  readonly count?: CountCall;
+  readonly times: ConnectionTimes;
 }
 
 /** The client remembers some failures forever, so after this many in a row it is replaced. */

@@ -3,14 +3,12 @@ import { EventStoreUnavailable } from '../../application/ports/event-store.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import type { Connection } from './connection.js';
+import type { Connection, ConnectionTimes } from './connection.js';
 import type { Recognition } from './events.js';
 import { isAway, isNotReady } from './failures.js';
 
 /** The defaults fit a server in the same network; tests shorten them. */
-export interface EventStoreDbTimes {
-  /** How long one try of an append may take. */
-  readonly append: Milliseconds;
+export interface EventStoreDbTimes extends ConnectionTimes {
   /** How long the outcome of an append is looked for before it counts as `unknown`. */
   readonly settle: Milliseconds;
   /**
@@ -21,8 +19,6 @@ export interface EventStoreDbTimes {
   readonly read: Milliseconds;
   /** How long a subscription may be silent before it is compared with the log. */
   readonly watchdog: Milliseconds;
-  /** The shortest time between two replacements of the client. */
-  readonly replace: Milliseconds;
   /** The wait before the first repetition. It doubles each time, up to the longest; half of it is random. */
   readonly backoff: { readonly first: Milliseconds; readonly max: Milliseconds };
 }

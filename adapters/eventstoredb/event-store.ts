@@ -1,11 +1,10 @@
-import { uncounted, type CountCall } from '../../application/ports/tracing.js';
+import { uncounted } from '../../application/ports/tracing.js';
 import { nextTurn } from '../../application/timing/next-turn.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import type { RawLog } from '../../application/ports/raw-log.js';
-import type { Clock, Entropy } from '../../application/ports/system.js';
 import type { StreamName } from '../../domain/ids.js';
 import { Appends } from './appends.js';
-import { Connection } from './connection.js';
+import { Connection, type ConnectionOptions } from './connection.js';
 import { backoffOf, unavailable, usualTimes, type Context, type EventStoreDbTimes } from './context.js';
 import { serverNames, ForeignEvents, type ForeignEvent } from './events.js';
 import { ServerLog } from './following.js';
@@ -17,19 +16,14 @@ import { assertReadable, logFormat } from '../../application/log/log-format.js';
 /** Holds the format of the log in its last event. No reader of the log takes it for a stream of ours. */
 const markStream = 'cards-log-format' as StreamName;
 
-export interface EventStoreDbSettings {
-  /** `esdb://` or `esdb+discover://`: one node or a cluster, with or without TLS. */
-  readonly url: string;
+/** `count`: counts appends, reads, subscriptions, and the events that come. */
+export interface EventStoreDbSettings extends Pick<ConnectionOptions, 'url' | 'clock' | 'entropy' | 'count'> {
   /**
    * The prefix of every stream's name: the server filters by it. Without one, it also sends events of others
    * under names that begin like ours.
    */
   readonly prefix?: string;
-  readonly clock: Clock;
-  readonly entropy: Entropy;
   readonly times?: Partial<EventStoreDbTimes>;
-  /** Counts appends, reads, subscriptions, and the events that come. */
-  readonly count?: CountCall;
   /** Called with every failure, even if it is dealt with. */
   readonly onError?: (error: unknown) => void;
   /** Called with the first event under a name of ours that another program wrote. */
