@@ -1,21 +1,16 @@
 import type { Filter } from 'mongodb';
 import type { DeliveryId, NewDelivery } from '../../../application/ports/delivery-log.js';
-import type { Clock, Entropy } from '../../../application/ports/system.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { batchSize, findAll, takeNumbers } from '../client/documents.js';
-import type { MongoDatabase } from '../client/database.js';
 import { duplicatesIn } from '../client/refusals.js';
-import type { MongoAttempts } from './attempts.js';
+import type { MongoAttempts, MongoAttemptsOptions } from './attempts.js';
 import { deliveryEndpoints } from './delivery-endpoints.js';
 import { changed, deliveryRows, newDeliveryRow, type DeliveryRow } from './delivery-rows.js';
 import type { MongoDeliveryWatch } from './delivery-watch.js';
 import { erasedAmong, eraseRows } from './erased-cards.js';
 
 /** Shared by the ports of the delivery store. */
-export interface DeliveryParts {
-  readonly database: MongoDatabase;
-  readonly clock: Clock;
-  readonly entropy: Entropy;
+export interface DeliveryParts extends Omit<MongoAttemptsOptions, 'keep'> {
   readonly attempts: MongoAttempts;
   readonly watch: MongoDeliveryWatch;
   readonly keep: Milliseconds;

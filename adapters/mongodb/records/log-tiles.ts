@@ -3,6 +3,7 @@ import { EventStoreUnavailable } from '../../../application/ports/event-store.js
 import {
   ForkedLog,
   type Checkpoint,
+  type LogDamage,
   type LogTiles,
   type LogTree,
 } from '../../../application/ports/log-tiles.js';
@@ -39,10 +40,8 @@ interface CheckpointDocument {
   readonly at: Instant;
 }
 
-interface DamageDocument {
+interface DamageDocument extends LogDamage {
   readonly _id: 'damage';
-  readonly position: bigint;
-  readonly reason: string;
 }
 
 const theTree = { _id: { $eq: 'tree' as const } };

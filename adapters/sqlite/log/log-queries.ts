@@ -53,6 +53,7 @@ export const logQueries = ({ database, head, onDamage, inGate = (work) => work()
     }
   };
 
+  /** The position of the last event that was committed. */
   const headPosition = (): bigint => Atomics.load(sharedHead, 0);
 
   /** At most `limit` events after a position, in log order. At the head of the log it reads no file. */

@@ -8,7 +8,7 @@ import type { LoggedEvent } from '../../../domain/events.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { openForReading } from '../database.js';
 import { insideGate, type Gate } from '../gate.js';
-import { logQueries } from './log-queries.js';
+import { logQueries, type LogQueries } from './log-queries.js';
 
 /**
  * Resolves when an event after the position is committed, at once if there is one already, or when the signal
@@ -17,10 +17,7 @@ import { logQueries } from './log-queries.js';
 type UntilCommittedAfter = (position: bigint, signal: AbortSignal) => Promise<void>;
 
 /** The source of a followed log: how to read it, and how to wait for more. */
-export interface LogSource {
-  readonly readLog: (after: bigint, limit: number) => readonly LoggedEvent[];
-  /** The position of the last event that was committed. */
-  readonly headPosition: () => bigint;
+export interface LogSource extends Pick<LogQueries, 'readLog' | 'headPosition'> {
   readonly untilCommittedAfter: UntilCommittedAfter;
   readonly clock: Clock;
 }
@@ -76,7 +73,11 @@ const waitOnSharedHead = (head: SharedArrayBuffer): UntilCommittedAfter => {
   };
 };
 
-/** Lets a thread read the log and be woken by commits. It can be sent to a worker. */
+/**
+ * Lets a thread write the log, or read it and be woken by commits. It can be sent to a worker. `head`: the
+ * position of the last committed event, one 64-bit integer. It is stored before any request of that commit
+ * settles.
+ */
 export interface SharedLog {
   readonly path: string;
   readonly head: SharedArrayBuffer;

@@ -73,9 +73,9 @@ export const sqliteLogTiles = ({
         from,
         size: frontier.size,
         roots: Buffer.concat(frontier.roots),
-        position: Number(to),
+        position: to,
         epoch,
-        tiles: rows.map((row) => ({ ...row, after: Number(row.after) })),
+        tiles: rows,
       });
     },
 

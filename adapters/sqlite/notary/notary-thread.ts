@@ -16,12 +16,14 @@ import { insideGate, type InsideGate } from '../gate.js';
 import { keysOfThread } from '../keys/personal-keys.js';
 import type { SharedLog } from '../log/log-reader.js';
 import type { InputOf, OutputOf } from '../writer/operations.js';
+import type { OpenRequest } from '../writer/writer.js';
 import { sqliteLogTiles, type TileOperation } from './log-tiles.js';
 import { sqliteRawLog } from './raw-log.js';
 
 /**
  * The start data of the thread: the log, and the keys as in their file; without a key nothing is signed.
- * `elsewhere`: for `keptElsewhere`. `eventKeys`: for the MACs of events.
+ * `elsewhere`: where heads of the log are kept elsewhere, for `keptElsewhere`. `eventKeys`: for the MACs of
+ * events.
  */
 export interface NotaryStart<Elsewhere = unknown> {
   readonly log: SharedLog;
@@ -55,11 +57,6 @@ const busyFrom = 1_000;
 /** With more events than this that are not notarized yet, it can't. */
 const maxBacklog = 50_000;
 
-interface OpenWrite {
-  readonly settle: (output: unknown) => void;
-  readonly reject: (error: Error) => void;
-}
-
 /**
  * Notarizes the log in the calling thread, for `startNotary` at the other end of the port. The thread's
  * `workerData` is a NotaryStart. `keptElsewhere`: where heads of the log are kept besides with its tiles.
@@ -86,7 +83,7 @@ export const serveNotary = async <Elsewhere>({
   const stop = new AbortController();
   const inGate = insideGate(shared.gate);
   const database = inGate(() => openForReading(shared.path));
-  const open = new Map<number, OpenWrite>();
+  const open = new Map<number, OpenRequest>();
   let writes = 0;
   const write = <Name extends TileOperation>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>> =>
     new Promise((resolve, reject) => {

@@ -17,16 +17,11 @@ import type { TileOperation } from './log-tiles.js';
 import type { FromNotary, NotaryStart, ToNotary } from './notary-thread.js';
 
 /** How the log of the log is kept. */
-export interface NotaryOptions {
+export interface NotaryOptions extends Pick<NotaryStart, 'signers' | 'scrubEvery' | 'elsewhere'> {
   /** The module that runs the notary in a thread of its own: it calls `serveNotary`. */
   readonly thread: URL;
-  /** The keys that sign, as in their file. None: nothing is signed. */
-  readonly signers: readonly string[];
   /** The keys for the MACs of events. `isNew`: the log is empty. */
   readonly eventKeys: (isNew: boolean) => MasterKeys;
-  readonly scrubEvery: Milliseconds;
-  /** Tells the thread where heads of the log are kept elsewhere. It is copied to the thread. */
-  readonly elsewhere?: unknown;
   /** Makes sure, before anything else is done with the log, that it can be the one that was signed last. */
   readonly assertNotSetBack?: (
     log: { readonly log: RawLog; readonly tiles: LogTiles },

@@ -1,20 +1,12 @@
-import type { Checkpoint } from '../../../application/ports/log-tiles.js';
+import type { TileRow } from '../../../application/log/tile-rows.js';
+import type { Checkpoint, LogTree } from '../../../application/ports/log-tiles.js';
 import { rowFrom, type Database } from '../database.js';
 
-/** Integers as they are stored; hashes and roots side by side. */
-export interface TreeExtension {
+/** Roots are side by side. */
+interface TreeExtension extends Pick<LogTree, 'size' | 'position' | 'epoch'> {
   readonly from: number;
-  readonly size: number;
   readonly roots: Uint8Array;
-  readonly position: number;
-  readonly epoch: number;
-  readonly tiles: readonly {
-    readonly level: number;
-    readonly n: number;
-    readonly hashes: Uint8Array;
-    readonly after: number;
-    readonly orgSeqs: Uint8Array;
-  }[];
+  readonly tiles: readonly TileRow[];
 }
 
 /** `position`: before the tile's first event. `seqs`: six bytes per leaf of level 0. */

@@ -64,7 +64,7 @@ interface BuildRow {
   readonly shape: string;
 }
 
-interface BuildPlace {
+export interface BuildPlace {
   readonly name: string;
   readonly version: number;
   readonly generation: number;

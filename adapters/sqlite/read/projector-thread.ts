@@ -17,6 +17,7 @@ import { sqliteProjectionStore } from './projection-store.js';
 export interface ProjectorStart {
   readonly log: SharedLog;
   readonly path: string;
+  /** The file of the keys of personal data, and the keys that encrypt it. */
   readonly keys: { readonly path: string; readonly masters: MasterKeys };
 }
 

@@ -8,21 +8,16 @@ import { untilAborted } from '../../../application/timing/until-aborted.js';
 import { withTimeout } from '../../../application/timing/with-timeout.js';
 import { FinalError, messageOf } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
-import type { MasterKeys } from '../../../domain/webhook-signing.js';
 import { errcodeOf, isDirectory, reading, rowsFrom } from '../database.js';
 import { UnusableFile } from '../errors.js';
-import type { SharedLog } from '../log/log-reader.js';
 import { whileShut } from '../gate.js';
 import { assertNotPast } from '../verification/verification.js';
 import type { FromProjector, ProjectorStart, ToProjector } from './projector-thread.js';
 import { sqliteReadModels } from './read-models.js';
 
-export interface ReadFileOptions {
+export interface ReadFileOptions extends Pick<ProjectorStart, 'log' | 'keys'> {
   /** DATA_DIR. */
   readonly directory: string;
-  readonly log: SharedLog;
-  /** The file of the keys of personal data, and the keys that encrypt it. */
-  readonly keys: { readonly path: string; readonly masters: MasterKeys };
   readonly clock: Clock;
   /** The module of the projector's thread. It calls `serveProjector`. */
   readonly thread: URL;

@@ -23,7 +23,7 @@ import {
   type SqlValue,
   type Statement,
 } from '../database.js';
-import { isDamaged, storedOf } from './projection-store.js';
+import { isDamaged, storedOf, type BuildPlace } from './projection-store.js';
 import {
   agendaQuery,
   bindable,
@@ -70,11 +70,6 @@ interface ActiveBuild {
   readonly statements: Map<string, Statement>;
   /** When to check whether it is still the active one. */
   readonly checkAt: Milliseconds;
-}
-
-interface BuildNumbers {
-  readonly version: number;
-  readonly generation: number;
 }
 
 /** A statement in SQL, or a part of one, and its values. */
@@ -160,7 +155,11 @@ export const sqliteReadModels = ({
     const active = file.prepare(
       "select version, generation from builds where name = ? and version <= ? and state = 'active' order by version desc, generation desc limit 1",
     );
-    const row = rowFrom<BuildNumbers>(active, projection.name, projection.version);
+    const row = rowFrom<Pick<BuildPlace, 'version' | 'generation'>>(
+      active,
+      projection.name,
+      projection.version,
+    );
     if (row === undefined) throw new ReadModelNotBuilt(projection);
     const table = tableOf(projection, row.version, row.generation);
     const statements = before?.table === table ? before.statements : new Map<string, Statement>();

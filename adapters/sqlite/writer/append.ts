@@ -1,6 +1,6 @@
 import { LazyLru } from '../../../application/memory/lazy-lru.js';
 import { noStream } from '../../../application/ports/event-store.js';
-import { keptLonger, answerTtl } from '../../../application/ports/idempotency-store.js';
+import { keptLonger, answerTtl, type KeyClaim } from '../../../application/ports/idempotency-store.js';
 import { numberFrom, rowsFrom, type Database } from '../database.js';
 
 /**
@@ -25,11 +25,7 @@ export interface WriteInput {
  * An idempotency key to remember. `acceptedAt`: when it was first accepted, in milliseconds since 1970.
  * `now`: by the clock of keys.
  */
-export interface CompletedKey {
-  readonly org: string;
-  readonly key: string;
-  readonly body: string;
-  readonly code: string;
+export interface CompletedKey extends Pick<KeyClaim, 'org' | 'key' | 'body' | 'code'> {
   readonly acceptedAt: number;
   readonly now: number;
 }

@@ -11,18 +11,9 @@ import {
   openForWriting,
   type Database,
 } from '../database.js';
-import { insideGate, type Gate, type InsideGate } from '../gate.js';
+import { insideGate, type InsideGate } from '../gate.js';
+import type { SharedLog } from '../log/log-reader.js';
 import { openOperations } from './operations.js';
-
-/**
- * The start data of the writer's thread. `head` is shared by all threads: the position of the log's last
- * committed event, one 64-bit integer.
- */
-export interface WriterStart {
-  readonly path: string;
-  readonly head: SharedArrayBuffer;
-  readonly gate: Gate;
-}
 
 export interface WriteRequest {
   readonly name: string;
@@ -66,11 +57,11 @@ const deletes = /^(erase|remove)/;
 class UnknownCommit extends Error {}
 
 const start = (port: MessagePort): void => {
-  const settings: WriterStart = workerData;
-  const inGate = insideGate(settings.gate);
+  const shared: SharedLog = workerData;
+  const inGate = insideGate(shared.gate);
   let writer: Writer;
   try {
-    writer = inGate(() => openWriter(settings));
+    writer = inGate(() => openWriter(shared));
   } catch (error) {
     port.postMessage({
       kind: 'failed',
@@ -207,9 +198,9 @@ const markFormat = (database: Database): void => {
 };
 
 /** Opens the file as the thread does. */
-export const openWriter = (start: WriterStart) => {
-  const database = openForWriting(start.path);
-  const sharedHead = new BigInt64Array(start.head);
+export const openWriter = (shared: SharedLog) => {
+  const database = openForWriting(shared.path);
+  const sharedHead = new BigInt64Array(shared.head);
   let head = 0;
   let wokenAt = 0;
   const shareHead = (position: number) => {

@@ -3,18 +3,11 @@ import { Worker } from 'node:worker_threads';
 import { cannotOpen, isDamage } from '../database.js';
 import { DamagedLog } from '../../../application/log/damaged-log.js';
 import { NotWritten, UnknownOutcome } from '../errors.js';
-import type { Gate } from '../gate.js';
+import type { SharedLog } from '../log/log-reader.js';
 import type { InputOf, OperationName, OutputOf, SqlWrite } from './operations.js';
-import type { FromWriter, ToWriter, WriteReply, WriteRequest, WriterStart } from './writer-thread.js';
+import type { FromWriter, ToWriter, WriteReply, WriteRequest } from './writer-thread.js';
 
-export interface WriterOptions {
-  readonly path: string;
-  /**
-   * The position of the log's last committed event, shared with readers in other threads. It is stored before
-   * any request of that commit settles.
-   */
-  readonly head: SharedArrayBuffer;
-  readonly gate: Gate;
+export interface WriterOptions extends SharedLog {
   /** A commit may or may not be on disk: end the process with exit code 75. No write settles after this. */
   readonly onUnknownOutcome: (error: UnknownOutcome) => void;
   /** A write left nothing behind. */
@@ -23,7 +16,7 @@ export interface WriterOptions {
   readonly onDamage: (error: DamagedLog) => void;
 }
 
-interface OpenRequest {
+export interface OpenRequest {
   readonly settle: (output: unknown) => void;
   readonly reject: (error: Error) => void;
 }
@@ -38,7 +31,7 @@ export type SqliteWriter = Awaited<ReturnType<typeof startWriter>>;
  */
 export const startWriter = async ({ path, head, gate, ...told }: WriterOptions) => {
   const worker = new Worker(new URL('./writer-thread.js', import.meta.url), {
-    workerData: { path, head, gate } satisfies WriterStart,
+    workerData: { path, head, gate } satisfies SharedLog,
   });
   const [first]: FromWriter[] = await once(worker, 'message');
   if (first?.kind !== 'ready') {
