@@ -3,8 +3,8 @@ import {
   newestKept,
   type HookCall,
   type HookCalls,
+  type HookUse,
 } from '../../../application/ports/hook-calls.js';
-import { Instant, type Uuid } from '../../../domain/ids.js';
 import { numberFrom, rowFrom, rowsFrom } from '../database.js';
 import { nextTurn } from '../../../application/timing/next-turn.js';
 import { reachable } from '../errors.js';
@@ -44,7 +44,7 @@ export const sqliteHookCalls = ({ writer, database }: Pick<EventsFile, 'writer' 
   const newest = database.prepare(
     'select number, at from hook_calls where hook = ? order by number desc limit 1',
   );
-  const useOf = database.prepare('select fires, lastFiredAt from hook_uses where hook = ?');
+  const useOf = database.prepare('select fires as fireCount, lastFiredAt from hook_uses where hook = ?');
 
   /**
    * The old ones among a hook's next calls after a number, apart from its newest ones; and that number, null
@@ -76,10 +76,9 @@ export const sqliteHookCalls = ({ writer, database }: Pick<EventsFile, 'writer' 
 
     use: async (hooks) =>
       new Map(
-        hooks.flatMap((hook): [Uuid, { fireCount: number; lastFiredAt: Instant }][] => {
-          const row = rowFrom<{ readonly fires: number; readonly lastFiredAt: string }>(useOf, hook);
-          if (row === undefined) return [];
-          return [[hook, { fireCount: row.fires, lastFiredAt: Instant.parse(row.lastFiredAt) }]];
+        hooks.flatMap((hook) => {
+          const use = rowFrom<HookUse>(useOf, hook);
+          return use === undefined ? [] : [[hook, use] as const];
         }),
       ),
 

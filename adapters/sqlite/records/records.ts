@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import type { Checkpoints } from '../../../application/ports/checkpoints.js';
 import {
   importKinds,
@@ -150,15 +149,14 @@ export const sqliteRequests = ({ writer, database }: WrittenFile): RequestRows =
   };
 };
 
-const Progress = z.object({
-  position: z.number(),
-  event: z.string().nullable(),
-  openSince: z.int().nullable(),
-});
-const CheckpointRow = Progress.extend({ state: z.string() });
-const NamedProgress = Progress.extend({ name: z.string() });
+interface ProgressRow {
+  readonly name: string;
+  readonly position: number;
+  readonly event: string | null;
+  readonly openSince: number | null;
+}
 
-const progressOf = ({ position, event, openSince }: z.infer<typeof Progress>) => ({
+const progressOf = ({ position, event, openSince }: ProgressRow) => ({
   position: BigInt(position),
   ...markFrom(event),
   ...(openSince !== null && { openSince }),
@@ -176,16 +174,10 @@ export const sqliteCheckpoints = ({ writer, database }: WrittenFile): Checkpoint
   const all = database.prepare('select name, position, event, openSince from checkpoints');
   return {
     load: async (name) => {
-      const found = byName.get(name);
-      if (found === undefined) return null;
-      const { state, ...progress } = CheckpointRow.parse(found);
-      return { ...progressOf(progress), state: JSON.parse(state) as unknown };
+      const row = rowFrom<ProgressRow & { readonly state: string }>(byName, name);
+      return row === undefined ? null : { ...progressOf(row), state: JSON.parse(row.state) as unknown };
     },
-    all: async () =>
-      all.all().map((row: unknown) => {
-        const { name, ...progress } = NamedProgress.parse(row);
-        return { name, ...progressOf(progress) };
-      }),
+    all: async () => rowsFrom<ProgressRow>(all).map((row) => ({ name: row.name, ...progressOf(row) })),
     save: async (name, { position, event, openSince, state }) => {
       const mark = event === undefined ? null : JSON.stringify(event);
       await writer.write([advance, name, Number(position), mark, openSince ?? null, JSON.stringify(state)]);
