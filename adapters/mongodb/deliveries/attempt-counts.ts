@@ -1,4 +1,6 @@
 import { LazyLru } from '../../../application/memory/lazy-lru.js';
+import type { DeliveryId } from '../../../application/ports/delivery-log.js';
+import type { Uuid } from '../../../domain/ids.js';
 import type { MongoDatabase } from '../client/database.js';
 import { findAll } from '../client/documents.js';
 import {
@@ -11,7 +13,7 @@ import {
 
 /** An attempt that was recorded in its delivery, and its effect on its endpoint. */
 export interface UncountedAttempt {
-  readonly endpoint: string;
+  readonly endpoint: Uuid;
   readonly uncounted: Uncounted;
 }
 
@@ -67,12 +69,12 @@ const countingWrite = (before: EndpointRow, attempts: readonly Uncounted[]) => {
 
 export const readEndpoints = async (
   database: MongoDatabase,
-  endpoints: readonly string[],
+  endpoints: readonly Uuid[],
 ): Promise<readonly EndpointRow[]> =>
   findAll(endpointRows(database), { _id: { $in: [...new Set(endpoints)] } });
 
 /** An attempt's id begins with that of its delivery. */
-const deliveryOfAttempt = (attempt: string): string => attempt.slice(0, attempt.lastIndexOf(' '));
+const deliveryOfAttempt = (attempt: string) => attempt.slice(0, attempt.lastIndexOf(' ')) as DeliveryId;
 
 /** The attempts whose deliveries still have their notes. */
 const stillNoted = async (
@@ -113,14 +115,14 @@ export const countAttempts = async (
   database: MongoDatabase,
   attempts: readonly UncountedAttempt[],
   known?: readonly EndpointRow[],
-): Promise<ReadonlyMap<string, EndpointRow>> => {
+): Promise<ReadonlyMap<Uuid, EndpointRow>> => {
   if (attempts.length === 0) return new Map();
   const collection = endpointRows(database);
   const endpoints = [...new Set(attempts.map(({ endpoint }) => endpoint))];
   let found = known ?? (await readEndpoints(database, endpoints));
   let left = known === undefined ? await stillNoted(database, attempts) : attempts;
   for (;;) {
-    const rows = new Map<string, EndpointRow>(found.map((row) => [row._id, row]));
+    const rows = new Map(found.map((row) => [row._id, row]));
     const changes = found.flatMap((row) => {
       const before = countedIn(row);
       const uncounted = left.flatMap((attempt) =>

@@ -16,7 +16,7 @@ import type { DeliveryEndpoint } from '../../../application/ports/endpoint-gates
 import { maxDrift, type Clock, type Entropy } from '../../../application/ports/system.js';
 import { deliveryEndpointOf, trippedOf } from '../../../application/webhooks/stored-endpoints.js';
 import { erasedPayload } from '../../../domain/delivery-payload.js';
-import { Uuid, type Milliseconds } from '../../../domain/ids.js';
+import type { Milliseconds, Uuid } from '../../../domain/ids.js';
 import { countAttempts, countLeftovers, uncountedOf, readEndpoints } from './attempt-counts.js';
 import { claimed } from '../client/indexes.js';
 import { earliestOf } from './delivery-endpoints.js';
@@ -95,7 +95,7 @@ const claimOf = (
   endpoint: DeliveryEndpoint,
 ): DeliveryClaim => ({
   id: claim ?? '',
-  delivery: _id as DeliveryId,
+  delivery: _id,
   type,
   event,
   card,
@@ -124,12 +124,12 @@ export class MongoAttempts implements DeliveryClaims {
    * Claims without a worker, with their rows: the response to the claim was lost, or they could not be
    * released.
    */
-  readonly #uncertain = new Map<string, readonly string[]>();
+  readonly #uncertain = new Map<string, readonly DeliveryId[]>();
   /**
    * Deliveries whose attempts this process has yet to record. It claims none of them again, even if its claim
    * has ended because the server was away for long.
    */
-  readonly #held = new Set<string>();
+  readonly #held = new Set<DeliveryId>();
   /** Until when the claims of this process that have not started may start, by endpoint and delivery. */
   readonly #startable = new Map<Uuid, Map<DeliveryId, Startable>>();
 
@@ -190,7 +190,7 @@ export class MongoAttempts implements DeliveryClaims {
     const began = this.#clock.now();
     const latestEnd = began + 2 * this.#claimLasts + claimDifference;
     // Naming the endpoint lets the server use the index of claimed rows.
-    const lasting = { endpoint: { $gt: '' }, claimedUntil: { $gt: latestEnd } };
+    const lasting = { endpoint: { $gt: '' as Uuid }, claimedUntil: { $gt: latestEnd } };
     await deliveries.updateMany(lasting, { $set: { claimedUntil: began + this.#claimLasts } });
   }
 
@@ -215,8 +215,7 @@ export class MongoAttempts implements DeliveryClaims {
   async revokeClaims(which: Filter<DeliveryRow>): Promise<void> {
     const deliveries = await deliveryRows(this.#database);
     const rows = await findAll(deliveries, { ...which, ...claimed }, { projection: { endpoint: 1 } });
-    for (const { _id, endpoint } of rows)
-      this.#startable.get(Uuid.parse(endpoint))?.delete(_id as DeliveryId);
+    for (const { _id, endpoint } of rows) this.#startable.get(endpoint)?.delete(_id);
     // Attempts of other processes start soon or never.
     if (rows.length > 0) await this.#clock.sleep(startsWithin);
   }
@@ -268,7 +267,7 @@ export class MongoAttempts implements DeliveryClaims {
   /** The first pending, unclaimed rows of an endpoint. */
   async #unclaimed(endpoint: Uuid, limit: number, began: Milliseconds): Promise<readonly Due[]> {
     const deliveries = await deliveryRows(this.#database);
-    const of = { endpoint: { $eq: endpoint as string } };
+    const of = { endpoint: { $eq: endpoint } };
     const free = { ...of, status: 'pending' as const, claimedUntil: { $lte: began } };
     const options = { sort: { due: 1, seq: 1 }, limit, projection: { card: 1, due: 1 } } as const;
     const rows = await findAll(deliveries, free, options);
@@ -281,12 +280,12 @@ export class MongoAttempts implements DeliveryClaims {
    */
   async #claimFree(
     candidates: readonly Candidates[],
-    open: ReadonlyMap<string, EndpointRow>,
+    open: ReadonlyMap<Uuid, EndpointRow>,
     now: Milliseconds,
     began: Milliseconds,
   ) {
     const due = candidates.flatMap((of) => of.due);
-    if (due.length === 0) return { rows: new Map<string, DeliveryRow>(), open, startableUntil: 0 };
+    if (due.length === 0) return { rows: new Map<DeliveryId, DeliveryRow>(), open, startableUntil: 0 };
     const ids = due.map(({ _id }) => _id);
     const claim = this.options.entropy.uuid();
     try {
@@ -328,7 +327,7 @@ export class MongoAttempts implements DeliveryClaims {
     }
   }
 
-  async #unclaim(claim: string, ids: readonly string[]): Promise<void> {
+  async #unclaim(claim: string, ids: readonly DeliveryId[]): Promise<void> {
     if (ids.length === 0) return;
     try {
       const deliveries = await deliveryRows(this.#database);
@@ -339,7 +338,7 @@ export class MongoAttempts implements DeliveryClaims {
     }
   }
 
-  async #openEndpoints(endpoints: readonly string[]): Promise<ReadonlyMap<string, EndpointRow>> {
+  async #openEndpoints(endpoints: readonly Uuid[]): Promise<ReadonlyMap<Uuid, EndpointRow>> {
     if (endpoints.length === 0) return new Map();
     const isOpen = { _id: { $in: [...endpoints] }, state: 'open' as const };
     const rows = await findAll(endpointRows(this.#database), isOpen);
@@ -404,7 +403,7 @@ export class MongoAttempts implements DeliveryClaims {
       const held = {
         ...filter,
         ...(body !== null && { erased: false }),
-        _id: { $eq: delivery as string },
+        _id: { $eq: delivery },
         claim: { $eq: id },
         made: number - 1,
       };
@@ -417,7 +416,7 @@ export class MongoAttempts implements DeliveryClaims {
     });
     const { matchedCount } = await deliveries.bulkWrite(writes, { ordered: false });
     if (matchedCount === recordings.length) return recordings;
-    const which = { _id: { $in: recordings.map(({ claim }): string => claim.delivery) } };
+    const which = { _id: { $in: recordings.map(({ claim }) => claim.delivery) } };
     const rows = await findAll(deliveries, which, { projection: { erased: 1, uncounted: 1 } });
     const byId = new Map(rows.map((row) => [row._id, row]));
     const isWritten = ({ claim }: Recording) => byId.get(claim.delivery)?.uncounted?.claim === claim.id;

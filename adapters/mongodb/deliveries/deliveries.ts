@@ -5,7 +5,7 @@ import {
 } from '../../../application/ports/deliveries.js';
 import { expiredReason } from '../../../application/ports/delivery-log.js';
 import type { EndpointGates } from '../../../application/ports/endpoint-gates.js';
-import { OrganizationId } from '../../../domain/ids.js';
+import type { OrganizationId } from '../../../domain/ids.js';
 import type { WebhookEndpoints } from '../../../domain/webhook-endpoints.js';
 import { batchSize } from '../client/documents.js';
 import { guardedPort, type MongoDatabase } from '../client/database.js';
@@ -29,12 +29,12 @@ const endpointGates = (parts: DeliveryParts): EndpointGates => {
       const became = await endpoints.upsert(wanted, now);
       if (became === 'off') attempts.revoke(endpoint);
       if (became !== 'opening') return;
-      const expired = { endpoint: { $eq: endpoint as string }, expires: { $lte: now } };
+      const expired = { endpoint: { $eq: endpoint }, expires: { $lte: now } };
       if ((await dropSome(expired, expiredReason)) < batchSize) await endpoints.open(endpoint);
     },
     deleteEndpoint: async (org, endpoint, reason, now) => {
       if (!(await endpoints.delete(org, endpoint, reason, now))) return;
-      const of = { endpoint: { $eq: endpoint as string } };
+      const of = { endpoint: { $eq: endpoint } };
       attempts.revoke(endpoint);
       await dropSome(of, reason);
       await attempts.revokeClaims(of);
@@ -47,7 +47,7 @@ const endpointGates = (parts: DeliveryParts): EndpointGates => {
 };
 
 interface RelayedRow {
-  readonly _id: string;
+  readonly _id: OrganizationId;
   readonly position: bigint;
   /** JSON. */
   readonly endpoints: string;
@@ -59,7 +59,7 @@ const relayMemory = (database: MongoDatabase): RelayMemory => {
     rememberEndpoints: async (org, position, endpoints) => {
       const row = { position, endpoints: JSON.stringify(endpoints) };
       const advance = () =>
-        relayed().updateOne({ _id: { $eq: org as string }, position: { $lt: position } }, { $set: row });
+        relayed().updateOne({ _id: { $eq: org }, position: { $lt: position } }, { $set: row });
       if ((await advance()).matchedCount === 1) return;
       if (!(await isInserted(relayed().insertOne({ _id: org, ...row })))) await advance();
     },
@@ -67,7 +67,7 @@ const relayMemory = (database: MongoDatabase): RelayMemory => {
       new Map(
         (await relayed().find().toArray()).map(({ _id, position, endpoints }) => {
           const state: WebhookEndpoints = JSON.parse(endpoints);
-          return [OrganizationId.parse(_id), { position: BigInt(position), state }];
+          return [_id, { position: BigInt(position), state }];
         }),
       ),
   };

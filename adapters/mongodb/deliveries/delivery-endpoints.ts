@@ -8,7 +8,7 @@ import {
   type GateState,
   type StoredEndpoint,
 } from '../../../application/webhooks/stored-endpoints.js';
-import { OrganizationId, Uuid, type Milliseconds } from '../../../domain/ids.js';
+import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { WebhookUrl } from '../../../domain/webhook-url.js';
 import type { MongoDatabase } from '../client/database.js';
 import { findAll } from '../client/documents.js';
@@ -32,7 +32,7 @@ export const deliveryEndpoints = (database: MongoDatabase) => {
   const endpoints = () => endpointRows(database);
 
   const find = async (endpoint: Uuid): Promise<StoredEndpoint | null> => {
-    const row = await endpoints().findOne({ _id: { $eq: endpoint as string } });
+    const row = await endpoints().findOne({ _id: { $eq: endpoint } });
     return row && storedEndpointOf(row);
   };
 
@@ -45,25 +45,23 @@ export const deliveryEndpoints = (database: MongoDatabase) => {
     addresses: async (of) => {
       const which = { _id: { $in: [...of] }, state: { $ne: 'closed' as const } };
       const rows = await findAll(endpoints(), which, { projection: { org: 1, url: 1 } });
-      return new Map(
-        rows.map(({ _id, org, url }) => [Uuid.parse(_id), { org: OrganizationId.parse(org), url }]),
-      );
+      return new Map(rows.map(({ _id, org, url }) => [_id, { org, url }]));
     },
 
     resetFailures: async (endpoint) => {
-      await endpoints().updateOne({ _id: { $eq: endpoint as string } }, { $set: { consecutive: 0 } });
+      await endpoints().updateOne({ _id: { $eq: endpoint } }, { $set: { consecutive: 0 } });
     },
 
     tripped: async () => (await list({ state: 'tripped' })).map(trippedOf),
 
     health: async (org) => {
-      const known = await list({ org: { $eq: org as string } });
+      const known = await list({ org: { $eq: org } });
       return new Map(known.map((stored) => [stored.endpoint, healthOf(stored)]));
     },
 
     watched: async (inactiveOnly, { startingAfter, limit }) => {
       const state = inactiveOnly ? notSentTo : { $ne: 'closed' as const };
-      const after = startingAfter !== null && { _id: { $gt: startingAfter } };
+      const after = startingAfter !== null && { _id: { $gt: startingAfter as Uuid } };
       return (await list({ state, ...after }, { sort: { _id: 1 }, limit })).map(watchedOf);
     },
   };
@@ -90,7 +88,7 @@ export const deliveryEndpoints = (database: MongoDatabase) => {
         const { url, secrets } = newEndpointRow(wanted);
         const fresh = known.enabledAt === enabledAt ? {} : { consecutive: 0 };
         const { matchedCount } = await endpoints().updateOne(
-          { _id: { $eq: endpoint as string }, version: known.version, state: known.state },
+          { _id: { $eq: endpoint }, version: known.version, state: known.state },
           { $set: { url, secrets, state, version, enabledAt, changedAt: now, ...fresh } },
         );
         if (matchedCount === 0) continue;
@@ -99,7 +97,7 @@ export const deliveryEndpoints = (database: MongoDatabase) => {
     },
 
     /** Drops an earlier expiry: deliveries may be attempted again. */
-    open: async (endpoint: string): Promise<void> => {
+    open: async (endpoint: Uuid): Promise<void> => {
       await endpoints().updateOne({ _id: { $eq: endpoint }, state: 'opening' }, { $set: { state: 'open' } });
     },
 
@@ -118,7 +116,7 @@ export const deliveryEndpoints = (database: MongoDatabase) => {
       const unknown = newEndpointRow({ endpoint, org, url: '' as WebhookUrl, ...never });
       if (await isInserted(endpoints().insertOne({ ...unknown, ...closed }))) return true;
       const { matchedCount } = await endpoints().updateOne(
-        { _id: { $eq: endpoint as string }, org: { $eq: org as string }, state: { $ne: 'closed' } },
+        { _id: { $eq: endpoint }, org: { $eq: org }, state: { $ne: 'closed' } },
         { $set: closed },
       );
       return matchedCount === 1 || (await find(endpoint))?.org === org;
@@ -134,13 +132,13 @@ export const deliveryEndpoints = (database: MongoDatabase) => {
     /** The endpoints that may have pending rows that must not be sent; or `only` this one of them. */
     inactive: (only?: Uuid): Promise<readonly StoredEndpoint[]> =>
       list({
-        ...(only !== undefined && { _id: { $eq: only as string } }),
+        ...(only !== undefined && { _id: { $eq: only } }),
         state: { $in: ['off', 'opening', 'closed'] },
         isClean: { $ne: true },
       }),
 
     /** Nothing is pending for a deleted endpoint, and nothing can come any more. */
-    markClean: async (endpoint: string): Promise<void> => {
+    markClean: async (endpoint: Uuid): Promise<void> => {
       await endpoints().updateOne({ _id: { $eq: endpoint } }, { $set: { isClean: true } });
     },
 
@@ -150,7 +148,7 @@ export const deliveryEndpoints = (database: MongoDatabase) => {
     },
 
     /** The endpoints that nothing is sent to. */
-    allDisabled: async (): Promise<readonly string[]> => {
+    allDisabled: async (): Promise<readonly Uuid[]> => {
       const rows = await findAll(endpoints(), { state: notSentTo }, { projection: { _id: 1 } });
       return rows.map(({ _id }) => _id);
     },
@@ -158,7 +156,7 @@ export const deliveryEndpoints = (database: MongoDatabase) => {
 };
 
 interface FirstRow {
-  readonly _id: string;
+  readonly _id: Uuid;
   readonly due: Milliseconds;
   readonly claimedUntil: Milliseconds;
 }
@@ -182,7 +180,7 @@ export const earliestOf = async (database: MongoDatabase) => {
       ])
       .toArray(),
   ]);
-  const orgs = new Map(open.map(({ _id, org }) => [_id, OrganizationId.parse(org)]));
+  const orgs = new Map(open.map(({ _id, org }) => [_id, org]));
   const claimableIn = async ({ _id, due, claimedUntil }: FirstRow): Promise<Milliseconds> => {
     if (claimedUntil === 0) return due;
     const which = { endpoint: { $eq: _id }, status: 'pending' as const };
@@ -194,7 +192,7 @@ export const earliestOf = async (database: MongoDatabase) => {
   const found = first.map(async (row) => {
     const org = orgs.get(row._id);
     if (org === undefined) return [];
-    return [[Uuid.parse(row._id), { org, claimable: await claimableIn(row), due: row.due }]] as const;
+    return [[row._id, { org, claimable: await claimableIn(row), due: row.due }]] as const;
   });
   return new Map((await Promise.all(found)).flat());
 };

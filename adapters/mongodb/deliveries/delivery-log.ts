@@ -7,7 +7,7 @@ import {
   type DeliveryLog,
 } from '../../../application/ports/delivery-log.js';
 import { rowsToDrop } from '../../../application/webhooks/stored-endpoints.js';
-import { Uuid, type Milliseconds, type OrganizationId } from '../../../domain/ids.js';
+import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
 import { batchSize, chunks, findAll } from '../client/documents.js';
 import { isInserted } from '../client/refusals.js';
@@ -46,8 +46,8 @@ export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
   const rowOf = async (id: string, org?: OrganizationId): Promise<DeliveryRow | null> => {
     const deliveries = await deliveryRows(database);
     return deliveries.findOne({
-      _id: { $eq: id },
-      ...(org !== undefined && { org: { $eq: org as string } }),
+      _id: { $eq: id as DeliveryId },
+      ...(org !== undefined && { org: { $eq: org } }),
     });
   };
 
@@ -76,7 +76,7 @@ export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
         const toDrop = rowsToDrop(inactive, now);
         if (toDrop === null) continue;
         const { endpoint, state, changedAt } = inactive;
-        const which = { endpoint: { $eq: endpoint as string }, expires: { $lte: toDrop.endingBy } };
+        const which = { endpoint: { $eq: endpoint }, expires: { $lte: toDrop.endingBy } };
         let dropped: number;
         do {
           dropped = await writes.dropSome(which, toDrop.reason);
@@ -118,7 +118,7 @@ export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
       for (;;) {
         const row = await rowOf(id, org);
         if (row === null) return 'unknown';
-        const endpoint = Uuid.parse(row.endpoint);
+        const { endpoint } = row;
         const known = await endpoints.find(endpoint);
         if (row.status === 'delivered' || known === null || known.state === 'closed') return 'refused';
         const done =
@@ -153,7 +153,7 @@ export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
       for (const some of chunks(rows)) {
         const deleted = await endpoints.deleted(some.map(({ endpoint }) => endpoint));
         const open = some.filter(({ endpoint }) => !deleted.has(endpoint));
-        const existing = await findAll(deliveries, { _id: { $in: open.map(({ id }): string => id) } });
+        const existing = await findAll(deliveries, { _id: { $in: open.map(({ id }) => id) } });
         const known = new Map(existing.map((row) => [row._id, row]));
         const added = await writes.insert(open.filter(({ id }) => !known.has(id)));
         const revived: DeliveryId[] = [];
@@ -178,8 +178,8 @@ export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
       const last = startingAfter === null ? null : await rowOf(startingAfter, org);
       if (startingAfter !== null && last === null) return null;
       const wanted = {
-        org: { $eq: org as string },
-        ...(endpoint !== null && { endpoint: { $eq: endpoint } }),
+        org: { $eq: org },
+        ...(endpoint !== null && { endpoint: { $eq: endpoint as Uuid } }),
         ...(card !== null && { card: { $eq: card } }),
       };
       // Whatever is not asked for is listed, so that an index yields the rows in order for each of them.

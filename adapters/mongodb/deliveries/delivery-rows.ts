@@ -8,7 +8,7 @@ import type {
 import type { DeliveryEndpoint } from '../../../application/ports/endpoint-gates.js';
 import type { StoredEndpoint } from '../../../application/webhooks/stored-endpoints.js';
 import { erasedPayload } from '../../../domain/delivery-payload.js';
-import { OrganizationId, Uuid, type Milliseconds } from '../../../domain/ids.js';
+import type { Milliseconds, Uuid } from '../../../domain/ids.js';
 import type { MongoDatabase } from '../client/database.js';
 
 /** A note about an attempt that its endpoint may not have counted yet. */
@@ -28,12 +28,10 @@ export interface Uncounted {
 }
 
 /** A delivery as it is stored. `traceparent` is absent if there is none. */
-export type DeliveryRow = Omit<Delivery, 'id' | 'org' | 'endpoint'> & {
-  readonly _id: string;
+export type DeliveryRow = Omit<Delivery, 'id'> & {
+  readonly _id: DeliveryId;
   /** Its place in the order of insertion. */
   readonly seq: number;
-  readonly org: string;
-  readonly endpoint: string;
   /** Its card was erased: neither this body nor the bodies of attempts hold anything personal ever again. */
   readonly erased: boolean;
   /** When the server may remove it; null while it is pending. */
@@ -49,9 +47,8 @@ export type DeliveryRow = Omit<Delivery, 'id' | 'org' | 'endpoint'> & {
 };
 
 /** An endpoint as it is stored. */
-export interface EndpointRow extends Omit<StoredEndpoint, 'endpoint' | 'org'> {
-  readonly _id: string;
-  readonly org: string;
+export interface EndpointRow extends Omit<StoredEndpoint, 'endpoint'> {
+  readonly _id: Uuid;
   /** Deleted, and nothing is pending for it. */
   readonly isClean?: boolean;
   /** The attempts that were counted last, so that none is counted twice. */
@@ -112,7 +109,7 @@ export const newDeliveryRow = (
 };
 
 /** Without the fields that only this store needs. */
-export const deliveryOf = ({ _id, org, endpoint, ...row }: DeliveryRow): Delivery => {
+export const deliveryOf = ({ _id, ...row }: DeliveryRow): Delivery => {
   const {
     seq: _seq,
     erased: _erased,
@@ -122,19 +119,10 @@ export const deliveryOf = ({ _id, org, endpoint, ...row }: DeliveryRow): Deliver
     ...more
   } = row;
   const { uncounted: _uncounted, revision: _revision, change: _change, changedAt: _at, ...delivery } = more;
-  return {
-    ...delivery,
-    id: _id as DeliveryId,
-    org: OrganizationId.parse(org),
-    endpoint: Uuid.parse(endpoint),
-  };
+  return { ...delivery, id: _id };
 };
 
-export const storedEndpointOf = ({ _id, org, ...row }: EndpointRow): StoredEndpoint => ({
-  ...row,
-  endpoint: Uuid.parse(_id),
-  org: OrganizationId.parse(org),
-});
+export const storedEndpointOf = ({ _id, ...row }: EndpointRow): StoredEndpoint => ({ ...row, endpoint: _id });
 
 export const newEndpointRow = ({ endpoint, secrets, active, ...fields }: DeliveryEndpoint): EndpointRow => ({
   ...fields,

@@ -1,6 +1,6 @@
 import { LazyLru } from '../../../application/memory/lazy-lru.js';
 import { DeliveryChanges } from '../../../application/webhooks/delivery-changes.js';
-import type { DeliveryChange } from '../../../application/ports/delivery-log.js';
+import type { DeliveryChange, DeliveryId } from '../../../application/ports/delivery-log.js';
 import type { Clock } from '../../../application/ports/system.js';
 import type { Milliseconds, OrganizationId } from '../../../domain/ids.js';
 import type { MongoDatabase } from '../client/database.js';
@@ -41,7 +41,7 @@ export class MongoDeliveryWatch {
   /**
    * Shows deliveries that this process has changed. Never rejects: a failed one is found by the next poll.
    */
-  async announce(ids: readonly string[]): Promise<void> {
+  async announce(ids: readonly DeliveryId[]): Promise<void> {
     if (!this.#changes.hasWatchers || ids.length === 0) return;
     try {
       const deliveries = await deliveryRows(this.database);
@@ -78,7 +78,7 @@ export class MongoDeliveryWatch {
   async #lookForChanges(org: OrganizationId, signal: AbortSignal): Promise<void> {
     const began = this.clock.now();
     const known = new LazyLru<string, number>(changesKept);
-    const of = { org: { $eq: org as string } };
+    const of = { org: { $eq: org } };
     let from = began - clockDifference;
     /** The place of the newest delivery in the order of insertion; -1 if there is none. */
     let newest: number | null = null;

@@ -1,6 +1,6 @@
 import type { Filter } from 'mongodb';
 import type { Redriven } from '../../../application/ports/delivery-log.js';
-import { Uuid, type Milliseconds } from '../../../domain/ids.js';
+import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
 import { batchSize, findAll } from '../client/documents.js';
 import { deliveryEndpoints } from './delivery-endpoints.js';
 import { deliveryRows, type DeliveryRow } from './delivery-rows.js';
@@ -9,7 +9,7 @@ import { deliveryWrites, type DeliveryParts } from './delivery-writes.js';
 /** A redrive that is not finished. Times and positions are inclusive; null means no bound. */
 export interface OpenRedrive {
   readonly _id: string;
-  readonly org: string;
+  readonly org: OrganizationId;
   readonly fromPosition: bigint;
   readonly toTime: Milliseconds | null;
   readonly toPosition: bigint | null;
@@ -23,10 +23,8 @@ export interface OpenRedrive {
 
 const inOrder = { occurredAt: 1, seq: 1 } as const;
 
-const count = (counts: Map<Uuid, number>, { endpoint }: Pick<DeliveryRow, 'endpoint'>): void => {
-  const id = Uuid.parse(endpoint);
-  counts.set(id, (counts.get(id) ?? 0) + 1);
-};
+const count = (counts: Map<Uuid, number>, { endpoint }: Pick<DeliveryRow, 'endpoint'>): void =>
+  void counts.set(endpoint, (counts.get(endpoint) ?? 0) + 1);
 
 /** Redrives, one chunk of dead letters at a time. The rest is stored, so that any process can continue. */
 export const mongoRedrives = (parts: DeliveryParts) => {
@@ -44,7 +42,7 @@ export const mongoRedrives = (parts: DeliveryParts) => {
       $or: [{ occurredAt: { $gt: occurredAt } }, { occurredAt: { $eq: occurredAt }, seq: { $gt: seq } }],
       ...(toTime !== null && { $and: [{ occurredAt: { $lte: toTime } }] }),
       position: { $gte: fromPosition, ...(toPosition !== null && { $lte: toPosition }) },
-      ...(endpoint !== null && { endpoint: { $eq: endpoint } }),
+      ...(endpoint !== null && { endpoint: { $eq: endpoint as Uuid } }),
       removeAt: { $lte: new Date(now + keep) },
     };
   };
@@ -71,8 +69,8 @@ export const mongoRedrives = (parts: DeliveryParts) => {
       const { now, expires } = redrive;
       const deliveries = await deliveryRows(database);
       const rows = await findAll(deliveries, which(redrive), { sort: inOrder, limit: batchSize });
-      const known = await endpoints.gates.addresses(rows.map(({ endpoint }) => Uuid.parse(endpoint)));
-      const mine = rows.filter(({ endpoint }) => known.has(Uuid.parse(endpoint)));
+      const known = await endpoints.gates.addresses(rows.map(({ endpoint }) => endpoint));
+      const mine = rows.filter(({ endpoint }) => known.has(endpoint));
       const changed = await Promise.all(mine.map((row) => writes.revive(row, now, expires)));
       const revived = mine.filter((_, index) => changed[index] === true);
       await watch.announce(revived.map(({ _id }) => _id));

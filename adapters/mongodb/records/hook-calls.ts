@@ -1,5 +1,5 @@
 import type { Collection } from 'mongodb';
-import { Instant, Uuid, type Milliseconds } from '../../../domain/ids.js';
+import type { Instant, Milliseconds, Uuid } from '../../../domain/ids.js';
 import {
   HookCallsUnavailable,
   newestKept,
@@ -10,9 +10,8 @@ import { guardedPort, type MongoDatabase } from '../client/database.js';
 import { batchSize, findAll, takeNumbers } from '../client/documents.js';
 import { isDuplicate, isInserted } from '../client/refusals.js';
 
-type CallRow = Omit<HookCall, 'id' | 'hook'> & {
-  readonly _id: string;
-  readonly hook: string;
+type CallRow = Omit<HookCall, 'id'> & {
+  readonly _id: Uuid;
   /** Its place in the order in which calls were recorded. */
   readonly number: number;
   /** When the server may remove it; absent while it is among the newest of its hook. */
@@ -21,18 +20,17 @@ type CallRow = Omit<HookCall, 'id' | 'hook'> & {
 
 /** The uses of a hook. They outlive the calls. */
 export interface UseRow {
-  readonly _id: string;
+  readonly _id: Uuid;
   readonly calls: number;
   readonly fires: number;
-  readonly lastFiredAt: string | null;
+  readonly lastFiredAt: Instant | null;
   /** The calls that were counted last, so that none is counted twice. */
   readonly counted: readonly string[];
 }
 
-const callOf = ({ _id, hook, number: _number, endsAt: _endsAt, ...call }: CallRow): HookCall => ({
+const callOf = ({ _id, number: _number, endsAt: _endsAt, ...call }: CallRow): HookCall => ({
   ...call,
-  id: Uuid.parse(_id),
-  hook: Uuid.parse(hook),
+  id: _id,
 });
 
 const newestFirst = { number: -1 } as const;
@@ -61,7 +59,7 @@ export const mongoHookCalls = ({ database, keep }: MongoHookCallsOptions): HookC
     const made = card !== null;
     const count = () =>
       uses().findOneAndUpdate(
-        { _id: { $eq: hook as string }, counted: { $nin: [id] } },
+        { _id: { $eq: hook }, counted: { $nin: [id] } },
         {
           $inc: { calls: 1, fires: made ? 1 : 0 },
           $push: { counted: { $each: [id], $slice: -countedKept } },
@@ -85,7 +83,7 @@ export const mongoHookCalls = ({ database, keep }: MongoHookCallsOptions): HookC
 
   /** Gives ends to the calls that are no longer among the newest of their hook, and have none yet. */
   const endOldest = async (calls: Collection<CallRow>, hook: Uuid): Promise<void> => {
-    const of = { hook: { $eq: hook as string } };
+    const of = { hook: { $eq: hook } };
     const [newest] = await findAll(calls, of, { sort: newestFirst, skip: newestKept, limit: 1 });
     for (let number = newest?.number; number !== undefined;) {
       const older = { ...of, number: { $lte: number } };
@@ -108,9 +106,9 @@ export const mongoHookCalls = ({ database, keep }: MongoHookCallsOptions): HookC
 
     page: async (hook, { startingAfter, limit }) => {
       const calls = await indexed();
-      const of = { hook: { $eq: hook as string } };
+      const of = { hook: { $eq: hook } };
       const after =
-        startingAfter === null ? null : await calls.findOne({ _id: { $eq: startingAfter }, ...of });
+        startingAfter === null ? null : await calls.findOne({ _id: { $eq: startingAfter as Uuid }, ...of });
       if (startingAfter !== null && after === null) return null;
       if (limit < 1) return [];
       const filter = after === null ? of : { ...of, number: { $lt: after.number } };
@@ -119,12 +117,7 @@ export const mongoHookCalls = ({ database, keep }: MongoHookCallsOptions): HookC
 
     use: async (hooks) => {
       const used = await findAll(uses(), { _id: { $in: [...hooks] } }, { projection: { counted: 0 } });
-      return new Map(
-        used.map(({ _id, fires, lastFiredAt }) => [
-          Uuid.parse(_id),
-          { fireCount: fires, lastFiredAt: lastFiredAt === null ? null : Instant.parse(lastFiredAt) },
-        ]),
-      );
+      return new Map(used.map(({ _id, fires, lastFiredAt }) => [_id, { fireCount: fires, lastFiredAt }]));
     },
 
     removeOld: async () => {

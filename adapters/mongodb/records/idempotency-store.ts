@@ -6,16 +6,15 @@ import {
   type IdempotencyStore,
 } from '../../../application/ports/idempotency-store.js';
 import type { Clock } from '../../../application/ports/system.js';
-import { CommandId, type Milliseconds } from '../../../domain/ids.js';
+import type { Milliseconds } from '../../../domain/ids.js';
 import { Batcher } from '../client/batcher.js';
 import { guardedPort, type MongoDatabase } from '../client/database.js';
 import { findAll } from '../client/documents.js';
 import { duplicatesIn } from '../client/refusals.js';
 
-type KeyRow = Omit<KeyClaim, 'owner'> & {
+type KeyRow = KeyClaim & {
   /** Organization and key as JSON. */
   readonly _id: string;
-  readonly owner: string;
   readonly completed: boolean;
   /** The command that completed it; absent while it runs. */
   readonly completedBy?: string;
@@ -27,15 +26,11 @@ const idOf = ({ org, key }: Pick<KeyClaim, 'org' | 'key'>): string => JSON.strin
 
 const claimOf = ({
   _id,
-  owner,
   completed: _completed,
   completedBy: _by,
   until: _until,
   ...claim
-}: KeyRow): KeyClaim => ({
-  ...claim,
-  owner: CommandId.parse(owner),
-});
+}: KeyRow): KeyClaim => claim;
 
 /** Whether this very claim wrote a row. */
 const isBy = ({ owner, code }: KeyClaim, row: KeyRow): boolean => row.owner === owner && row.code === code;
@@ -67,7 +62,7 @@ export const mongoIdempotencyStore = ({
 
   const running = (held: KeyClaim) => ({
     _id: idOf(held),
-    owner: { $eq: held.owner as string },
+    owner: { $eq: held.owner },
     code: { $eq: held.code },
     completed: false,
     until: { $gt: new Date(clock.now()) },

@@ -1,11 +1,11 @@
 import type { KeyUseRows } from '../../../application/ports/key-uses.js';
-import { Instant, Uuid } from '../../../domain/ids.js';
+import type { Instant, Uuid } from '../../../domain/ids.js';
 import { sendAll, type MongoDatabase } from '../client/database.js';
 import { findAll } from '../client/documents.js';
 
 interface UseRow {
-  readonly _id: string;
-  readonly at: string;
+  readonly _id: Uuid;
+  readonly at: Instant;
 }
 
 /** The last use of each API key, one document per key. */
@@ -21,7 +21,7 @@ export const mongoKeyUses = (database: MongoDatabase): KeyUseRows => {
     },
     read: async (keyIds) => {
       const found = await findAll(rows(), { _id: { $in: [...keyIds] } });
-      return new Map(found.map(({ _id, at }) => [Uuid.parse(_id), Instant.parse(at)]));
+      return new Map(found.map(({ _id, at }) => [_id, at]));
     },
   };
 };
