@@ -14,7 +14,6 @@ export interface DoNotMailDocument {
 /** The filter of the list, which removed addresses don't match. */
 export const listedAddresses = { listed: 'yes' };
 
-/** The addresses that must not be mailed, of each organization. */
 export const doNotMailList = projection({
   name: 'do_not_mail',
   version: 2,

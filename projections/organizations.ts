@@ -28,7 +28,6 @@ export interface OrganizationDocument {
   readonly name: string;
   readonly houseHand: string;
   readonly createdAt: Instant;
-  /** Null if it is not suspended. */
   readonly suspendedAt: Instant | null;
   /** Newest first, without the archived and withdrawn ones. */
   readonly designs: readonly DesignDocument[];

@@ -156,7 +156,6 @@ const linesOf = (path: string): readonly string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== '');
 
-/** A file of a backup, and its place. */
 interface Placed {
   readonly name: string;
   readonly copy: string;
@@ -300,7 +299,6 @@ const backUpServers = (to: string, servers: Servers, settings: Settings): Promis
     });
   });
 
-/** The accounts whose password was changed after a position. */
 const passwordsChanged = async (log: Pick<LogReader, 'readLog'>, after: bigint) => {
   const changed = new Set<string>();
   for await (const page of logPages(log, after))

@@ -32,7 +32,6 @@ export const exitCodes = {
   unreachable: 69,
 } as const;
 
-/** The service can't be reached. */
 export class Unreachable extends NamedError {}
 
 /** The command line or the settings are wrong. */
@@ -72,7 +71,6 @@ const portIn = (environment: Environment, name: string): number | null => {
   throw new WrongUsage(`${name} must be a whole number from 0 to 65535, not "${text}".`);
 };
 
-/** Where the settings let the service listen. */
 const listenerIn = (environment: Environment): Listener => ({
   host: setting(environment, 'HOST', '127.0.0.1'),
   port: portIn(environment, 'PORT') ?? 8080,

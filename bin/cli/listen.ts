@@ -7,7 +7,6 @@ import { untilInterrupted } from './progress.js';
 import { eventType, keyOption, ownerOf } from './trigger.js';
 import { longVerb, option, orgPath, type VerbContext } from './verb.js';
 
-/** A delivery as it is forwarded to a program. */
 interface Forwardable {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -35,14 +34,12 @@ const describe = ({ delivery, attempt }: StreamedChange): string => {
   return `${type} ${card} ${id} ${status}${result}${reason === null ? '' : `: ${reason}`}`;
 };
 
-/** The body of an event. */
 interface Event {
   readonly id: string;
   readonly type: string;
   readonly data: { readonly card: string };
 }
 
-/** Lists what is at a path. */
 const listed = async <Row>(
   client: OperatorClient,
   path: string,

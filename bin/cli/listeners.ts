@@ -34,7 +34,6 @@ export const listenSecret = (
   return (readIfExists(path) ?? '').trim() as SigningSecret;
 };
 
-/** The outcome of an event at a listener. */
 export interface Outcome {
   /** Null: the listener forwards nothing. */
   readonly url: string | null;

@@ -123,7 +123,6 @@ const inputOf = (verb: Verb, first: unknown, options: Parsed): CommandInput => {
 
 type Session = Terminal & Pick<VerbContext, 'monotonic' | 'print'>;
 
-/** The settings, with the address in `--base-url` if it is given. */
 const addressed = (environment: Environment, address: string | undefined): Environment =>
   address === undefined ? environment : withAddress(environment, address.replace(/\/+$/, ''));
 

@@ -69,7 +69,6 @@ export const longVerb = (
 export const org = required('org', 'id of the organization');
 /** Without it, of all organizations. */
 export const anyOrg = option('org', 'id of the organization; all if absent');
-/** Instead of an organization. */
 export const house = option('house', 'the keys of operators instead', 'switch');
 
 /** A path below the organization in `--org`. */

@@ -1,7 +1,6 @@
 import { Counter, type Registry } from 'prom-client';
 import type { CountCall } from '../../application/ports/tracing.js';
 
-/** Counts this process's calls to its servers. */
 export class EngineCalls {
   readonly #engines = new Map<string, Map<string, number>>();
 

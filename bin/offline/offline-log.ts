@@ -51,7 +51,6 @@ export const openServers = async (
 };
 export type OpenedServers = Omit<Awaited<ReturnType<typeof openServers>>, 'close'>;
 
-/** Does the work, and closes what it needs. */
 export const closing = async <Opened extends { readonly close: () => unknown }, Result>(
   opened: Opened,
   work: (opened: Opened) => Promise<Result>,
@@ -76,7 +75,6 @@ export const streamsOver = (store: EventStore, settings: Settings): Streams =>
     sign: macsOfLog(settings, entropy).sign,
   });
 
-/** Throws the refusal of a rehearsal. */
 export const assertUnmarked = (mark: OpenedLog['mark']): Promise<void> =>
   assertService(async () => (await mark())?.why ?? null);
 

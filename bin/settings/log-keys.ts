@@ -54,7 +54,6 @@ export const isNamedByNewcomer = ({ baseUrl, logOrigin }: Settings, origin: stri
 export const signingWith = (keys: Pick<LogKeys, 'origin' | 'signers'> | null): Notarizing['sign'] =>
   keys && ((head) => signNote(checkpointText({ origin: keys.origin, ...head }), keys.signers));
 
-/** Whether DATA_DIR holds events of a log. */
 export const holdsEvents = (dataDir: string): boolean => {
   const path = join(dataDir, 'events.db');
   if (!existsSync(path)) return false;

@@ -19,7 +19,6 @@ export const httpAddress = ({ host, port }: Listener): string =>
 export const reachable = (host: string): string =>
   host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
 
-/** Names every wrong setting, in plain words. */
 export class WrongSettings extends NamedError {
   constructor(readonly problems: readonly string[]) {
     super(problems.join('\n'));

@@ -81,7 +81,6 @@ const buildGraph = (context: ProcessContext) => {
   const { planning, claimTimeout, reconcileAfter, webhooks: policy } = settings;
   const { keep } = policy;
 
-  // Reads and writes
   const readModels = currentReadModels(engine.readModels, readYourWrites);
   const streams = new Streams(store, {
     ...personalSeal(engine.personalKeys, entropy),
@@ -95,7 +94,6 @@ const buildGraph = (context: ProcessContext) => {
   const suspensions = new Suspensions(streams, clock, organizations);
   const authenticator = new Authenticator(streams, clock, keyUses, suspensions);
 
-  // Use cases
   const report = (error: unknown): void =>
     log.error({ err: error }, 'unfinished work is left to the reconciler');
   const unfinished = new UnfinishedWork({ ...writing, ledgers, report });
@@ -114,7 +112,6 @@ const buildGraph = (context: ProcessContext) => {
   const floor = { ...changing, readModels, planning };
   const reconciler = { ...writing, ledgers, checkpoints, reconcileAfter };
 
-  // Webhooks
   const rules = urlRules(policy.allowPorts, baseUrl, context.listening);
   const open = context.sender ?? senderOnDemand({ ...policy, clock, rules, extraCertificates });
   const sender = policy.delivery ? open : { ...open, send: sendsNothing };
@@ -146,7 +143,6 @@ const buildGraph = (context: ProcessContext) => {
     readModels: engine.hasServers ? engine.readModels : null,
   };
 
-  // HTTP
   const policyOfLog = logPolicy(settings);
   const registry = new Registry();
   const api = { ...engine, ...sending, ...people, readModels, baseUrl };

@@ -90,7 +90,6 @@ export interface Engine {
   /** How many events of other programs, under names of ours, were passed over. */
   foreignEvents(): number;
   readiness(): Promise<readonly Part[]>;
-  /** Writes buffered data, and closes files and connections. */
   close(): Promise<void>;
 }
 

@@ -86,7 +86,6 @@ const loop =
   (signal) =>
     run(deps, signal, reporter(context, name));
 
-/** Work that is done again and again, with a pause after each time. */
 const repeated =
   (
     context: ProcessContext,

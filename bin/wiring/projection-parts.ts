@@ -43,7 +43,6 @@ export const rehearsalPart = async ({ rehearsal }: Pick<Engine, 'rehearsal'>): P
   return why === null ? [] : [{ name: 'rehearsal', ready: true, detail: why }];
 };
 
-/** Registers which parts of the process are ready. */
 export const registerReadiness = (registry: Registry, clock: Clock, readiness: Readiness): void => {
   const parts = measured(clock, readiness, { keepsLast: true });
   registerGauges(registry, {

@@ -48,7 +48,6 @@ export const asOfField = {
     .describe('There if `at` was sent: the last event that the response is made of; null if there is none.'),
 };
 
-/** The query parameter of a response as of a moment. */
 export const atParam = momentParam(
   'As it was at this position of the log or this time (ISO 8601), from the events up to then alone. Omit it for now.',
 );

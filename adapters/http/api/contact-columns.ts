@@ -40,7 +40,6 @@ const inTurn = new Set(['name', 'email', 'phone']);
 /** Of several addresses in a row, the first one here that has a street is read. */
 const addresses = ['', 'mailing_', 'shipping_', 'ship_', 'ship_to_', 'primary_', 'home_', 'default_', 'address_1_', 'business_', 'work_', 'billing_', 'other_', 'address_2_']; // prettier-ignore
 
-/** A column that is read. */
 export interface Column {
   readonly index: number;
   readonly field: string;

@@ -40,7 +40,6 @@ const address = z
     }),
   );
 
-/** An address of which nothing is known. */
 export const noAddress = {
   line1: null,
   line2: null,

@@ -157,7 +157,6 @@ const namesIn = ({ last_first_name: lastFirst, ...sent }: Texts): Texts => {
 const spreadsheetError = /^#(?:#+|\p{Lu}\/\p{Lu}|NV|[¡¿]?[\p{Lu}\p{N}/_-]+[!?])$/u;
 const rounded = /^\d(?:[.,]?\d*E\+|[.,]\d+E)\d+$/i;
 
-/** How a spreadsheet has spoiled a text; null if it has not. */
 const spoiledIn = (heading: string, text: string): string | null => {
   if (spreadsheetError.test(text)) return `a spreadsheet has an error in place of its ${heading}: ${text}`;
   return rounded.test(text) ? `a spreadsheet has rounded its ${heading}. Keep that column as text` : null;
@@ -166,7 +165,6 @@ const spoiledIn = (heading: string, text: string): string | null => {
 const isMailbox = (text: string): boolean =>
   /@[^@]+\./.test(text) && 'value' in capture(() => readMailbox(text));
 
-/** The contact of a row, or why it has none. */
 const contactIn = (
   { columns, headings }: Columns,
   cells: readonly string[],

@@ -5,7 +5,6 @@ export class UnreadableFile extends Error {
   override readonly name = 'UnreadableFile';
 }
 
-/** The cells of a row, or why it can't be read. */
 type Cells = { readonly cells: readonly string[]; readonly delimiter: string } | { readonly problem: string };
 
 /** A row that is not empty, and the line on which it begins. `bytes`: how much of the file has been read. */
@@ -36,7 +35,6 @@ const encodingOf = ([first, second]: Buffer): string => {
   return first === 0xfe || first === 0 ? 'utf-16be' : 'utf-8';
 };
 
-/** The texts of the pieces. */
 async function* decoded(pieces: AsyncIterable<Buffer>) {
   let decoder: TextDecoder | null = null;
   let bytes = 0;

@@ -27,8 +27,6 @@ import { eventExample } from '../schema/outbound.js';
 import { byId, instant, listOf, pageOf, timestampAt } from './responses.js';
 import type { HttpRequest, ServerSentEvent, TextResponse } from '../server/route.js';
 
-// Deliveries as operators and owners of endpoints see and change them.
-
 const testResult = shown.component('WebhookTestResult', 'What a test event came to.', {
   http_status: shown.number('The status of the response; null if there was none.', 204).nullable(),
   error: shown.nullText('Why there was no response, in plain words; null if there was one.'),
@@ -40,7 +38,6 @@ const attempt = shown.component('DeliveryAttempt', 'One attempt of a delivery.',
   body: shown.textOrNull('The first 1 KiB of the response.', ''),
 });
 
-/** One event on its way to one endpoint. */
 export const delivery = shown.component(
   'Delivery',
   'An event on its way to an endpoint, with its attempts.',
@@ -102,7 +99,6 @@ const cardFilter = (sent: string | null): string | null => {
   return parsed.kind === 'code' ? parsed.code : sent;
 };
 
-/** Which event a test pretends to be. */
 const testQuery = z.object({
   type: optionalChoice(publicEventTypes, 'The type of the test event; `card.created` if it is left out.'),
 });
@@ -190,7 +186,6 @@ const rotated = shown.component('RotatedSecret', 'The signing secret from now on
     shown.examples.secret,
   ),
 });
-/** How many deliveries an operation has made due. */
 export const counted = shown.component('DueDeliveries', 'What a replay or a redrive made due.', {
   deliveries: shown.number('How many deliveries are due now.', 3).min(0),
 });
@@ -201,7 +196,6 @@ export interface AboutOne {
   readonly params: { readonly id: string };
 }
 
-/** The operations that owners of endpoints and operators share. */
 export const sharedOperations = <Sent>(deps: WebhookDeps, asked: Asked<Sent>) => ({
   lookUp: {
     summary: 'Look up a delivery and its attempts',

@@ -29,8 +29,6 @@ const namesOf = (field: string): readonly string[] => {
   return alias === undefined ? [field] : [field, alias];
 };
 
-// For the document
-
 /** The document's descriptions of payload fields, where they differ from POST /api/v1/cards. */
 const otherwise: Readonly<Record<string, string>> = {
   name: 'The addressee. Required; or `first_name` and `last_name`, which are joined.',
@@ -109,8 +107,6 @@ export const hookPayload = z
       'Any other field can be used as a variable in the template: {{field_name}}, with dots for nested fields.',
     examples: [{ ...exampleRecipient, message: exampleMessage }],
   });
-
-// Reading
 
 const isOmitted = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'string' && isBlank(value));

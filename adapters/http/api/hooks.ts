@@ -61,7 +61,6 @@ const ready = {
   example,
 };
 
-/** The result of a failed call in the call log; null if the client was gone. */
 const resultOf = (error: unknown): Pick<HookCall, 'status' | 'code'> | null => {
   if (error instanceof ClientGone) return null;
   if (error instanceof OutcomeUnknown) return { status: 0, code: null };

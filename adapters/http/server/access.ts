@@ -46,7 +46,6 @@ export interface Subject {
   readonly changed?: Readonly<Record<string, unknown>>;
 }
 
-/** Whether a route is called with a key or the operator token. */
 export const hasKey = ({ access }: { readonly access: Access }): boolean =>
   access.kind === 'key' || access.kind === 'operator';
 

@@ -31,7 +31,6 @@ interface Matched {
   readonly body: Body | null;
 }
 
-/** One request and its response while they are in progress. */
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;

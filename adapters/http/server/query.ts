@@ -137,7 +137,6 @@ export const noteIgnored = (exchange: Exchange, route: Route, query: object, bod
   if (field !== undefined && exchange.strict) throw unknownName(field, 'field');
 };
 
-/** The headers that report unknown names. */
 export const ignoredHeaders = ({ ignored, strict }: Exchange): Readonly<Record<string, string>> => ({
   ...(ignored.length > 0 && { 'x-ignored-fields': ignoredFieldsHeader(ignored) }),
   ...(strict && { 'preference-applied': 'handling=strict' }),

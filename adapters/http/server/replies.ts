@@ -27,7 +27,6 @@ import { endSpan } from './traces.js';
 /** How often a stream looks whether its caller may still have it. */
 const recheckInterval: Milliseconds = 1_000;
 
-/** The fields that identify a request in log lines. */
 const placeOf = ({ id, template, traceparent }: Exchange) => ({
   request: id,
   route: template,
@@ -247,7 +246,6 @@ export const replies = (deps: ReplyDeps, abortable: Abortable) => {
     drop(exchange, 0);
   };
 
-  /** Responds with a 204 and the methods of a path. */
   const options = (exchange: Exchange, allow: string): void => send(exchange, 204, null, { allow });
 
   /** Ends every connection with its next response. */

@@ -66,7 +66,6 @@ const actorOf = ({ caller, subject }: Exchange): Actor | null => {
 
 const maxKeyLength = 255;
 
-/** The request log's record of a request. */
 export const recordOf = (
   exchange: Exchange,
   status: number,
@@ -98,7 +97,6 @@ export const recordOf = (
 const namedIn = ({ route }: Exchange, param: string): string | undefined =>
   route !== null && sentTypesOf(route).some((schema) => isDeclared(schema, param)) ? param : undefined;
 
-/** The fields of the line that every request leaves in the log. */
 export const logFields = (
   exchange: Exchange,
   status: number,

@@ -247,7 +247,6 @@ export interface Definition<A extends Access, Params extends z.ZodObject, Query 
   ): Promise<RouteResponse>;
 }
 
-/** The types of all that a route takes. */
 export const sentTypesOf = ({
   params,
   query,
@@ -258,7 +257,6 @@ export const sentTypesOf = ({
   ...(body === null ? [] : [body.schema]),
 ];
 
-/** The types of all that a route responds with. */
 export const returnedTypesOf = ({ responses }: Route): readonly z.ZodType[] =>
   Object.values(responses).flatMap(({ schema, alsoAs = [], eventData }) => [
     ...(schema === null ? [] : [schema]),

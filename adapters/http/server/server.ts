@@ -331,7 +331,6 @@ export const httpServer = (options: HttpOptions) => {
   return {
     /** Serves a connection that was opened elsewhere, without timeouts of its own: for simulations. */
     accept: (connection: Duplex): void => void server.emit('connection', connection),
-    /** How many requests have started since the start of the service. */
     begun: () => begun,
     /** Resolves with the port in use. Port 0 picks a free one. Rejects if the address can't be used. */
     listen: (port: number, host: string) =>
