@@ -5,7 +5,7 @@ import type { LogReader } from '../../application/ports/event-store.js';
 import type { Clock } from '../../application/ports/system.js';
 import type { Suspensions } from '../../application/organizations/suspensions.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
-import { measured, registerGauges } from './measured.js';
+import { measured, registerMetrics } from './measured.js';
 import { measureLag } from './projection-lag.js';
 
 export interface LatenessDeps {
@@ -39,7 +39,7 @@ export const registerLateness = (registry: Registry, deps: LatenessDeps): void =
     const found = await deliveries.depth(clock.now());
     return { ...found, oldestDue: await oldestOf(found.oldestDue) };
   });
-  registerGauges(registry, {
+  registerMetrics(registry, {
     'log_reader_lag_seconds{reader}': [
       'How much older the first event that the reader has not handled is than the last event of the log. Up to 5 s are usual.',
       async () => {

@@ -41,43 +41,32 @@ export const measured = <Found>(
   };
 };
 
-/** Registers a count that is kept elsewhere, and read at each scrape. */
-export const registerCount = (registry: Registry, name: string, help: string, read: () => number): void => {
-  const counter = new Counter({
-    name,
-    help,
-    registers: [registry],
-    collect: () => {
-      counter.reset();
-      counter.inc(read());
-    },
-  });
-};
-
-/** A value; null if there is none. Or several, each with the value of the gauge's label. */
+/** A value; null if there is none. Or several, each with the value of the metric's label. */
 type Read = number | null | Iterable<readonly [string, number]>;
 
 /**
- * Registers gauges by their names, with what they say and how they are read at each scrape; missing values
- * are left out. A name may be followed by that of a label: `part_ready{part}`.
+ * Registers metrics by their names, with what they say and how they are read at each scrape; missing values
+ * are left out. Those whose names end in `_total` are counts that are kept elsewhere, and others gauges. A
+ * name may be followed by that of a label: `part_ready{part}`.
  */
-export const registerGauges = (
+export const registerMetrics = (
   registry: Registry,
-  gauges: Readonly<Record<string, readonly [help: string, read: () => Read | Promise<Read>]>>,
+  metrics: Readonly<Record<string, readonly [help: string, read: () => Read | Promise<Read>]>>,
 ): void => {
-  for (const [words, [help, read]] of Object.entries(gauges)) {
+  for (const [words, [help, read]] of Object.entries(metrics)) {
     const [name = '', label = ''] = words.split(/[{}]/);
-    const gauge: Gauge = new Gauge({
+    const Kind = name.endsWith('_total') ? Counter : Gauge;
+    const metric: Counter | Gauge = new Kind({
       name,
       help,
       labelNames: label === '' ? [] : [label],
       registers: [registry],
       collect: async () => {
         const value = await read();
-        if (typeof value === 'number') return gauge.set(value);
-        if (value === null) return gauge.remove();
-        gauge.reset();
-        for (const [of, one] of value) gauge.set({ [label]: of }, one);
+        metric.reset();
+        if (typeof value === 'number') return metric.inc(value);
+        if (value === null) return metric.remove();
+        for (const [of, one] of value) metric.inc({ [label]: of }, one);
       },
     });
   }

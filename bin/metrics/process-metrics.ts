@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks';
 import { Gauge, type Registry } from 'prom-client';
 import type { Clock } from '../../application/ports/system.js';
-import { registerCount, registerGauges } from './measured.js';
+import { registerMetrics } from './measured.js';
 
 /** How often the loop is looked at, in milliseconds. The histogram counts it as a part of each delay. */
 const resolution = 20;
@@ -25,26 +25,22 @@ export const registerProcessMetrics = (
     registers: [registry],
   }).set({ version, role, node: process.versions.node }, 1);
   const began = clock.now() / 1000 - process.uptime();
-  registerGauges(registry, {
+  let delays: IntervalHistogram | null = null;
+  let max = 0;
+  registerMetrics(registry, {
     process_start_time_seconds: ['When the process began, in seconds since 1970.', () => began],
     process_resident_memory_bytes: ['Memory of the process.', () => process.memoryUsage.rss()],
     process_heap_bytes: [
       'Memory that objects of the main thread take.',
       () => process.memoryUsage().heapUsed,
     ],
-  });
-  registerCount(
-    registry,
-    'process_cpu_seconds_total',
-    'Processor time of all threads of the process.',
-    () => {
-      const { user, system } = process.cpuUsage();
-      return (user + system) / 1e6;
-    },
-  );
-  let delays: IntervalHistogram | null = null;
-  let max = 0;
-  registerGauges(registry, {
+    process_cpu_seconds_total: [
+      'Processor time of all threads of the process.',
+      () => {
+        const { user, system } = process.cpuUsage();
+        return (user + system) / 1e6;
+      },
+    ],
     event_loop_lag_p99_seconds: [
       'How late the main thread came to its work since the last scrape, at the 99th percentile.',
       () => {

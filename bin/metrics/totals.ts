@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import type { Clock } from '../../application/ports/system.js';
 import type { Totals } from '../../application/organizations/totals.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import { measured, registerGauges } from './measured.js';
+import { measured, registerMetrics } from './measured.js';
 
 /** How often it is counted at most. */
 const cacheTtl: Milliseconds = 60_000;
@@ -37,7 +37,7 @@ export const registerTotals = (
     },
     { pause: (took) => Math.max(cacheTtl, took * restsFor), keepsLast: true },
   );
-  registerGauges(registry, {
+  registerMetrics(registry, {
     'cards_by_status{status}': [
       'Cards of all organizations; held ones are blocked. Counted at most once a minute.',
       async () => (await totals())?.cards ?? [],

@@ -62,7 +62,7 @@ import { registerProjectionMetrics, registerReadiness, rehearsalPart } from './p
 import { registerLateness } from '../metrics/late.js';
 import { registerTotals } from '../metrics/totals.js';
 import { isWitnessed, logPolicy } from '../settings/log-policy.js';
-import { registerCount } from '../metrics/measured.js';
+import { registerMetrics } from '../metrics/measured.js';
 import { spotCheckReports } from '../metrics/spot-checks.js';
 import { allProjections } from '../../projections/all.js';
 import { plays } from './roles.js';
@@ -206,18 +206,16 @@ const buildGraph = (context: ProcessContext) => {
   ];
   registerReadiness(registry, clock, readiness);
   registerProjectionMetrics(registry, clock, () => projector.status(), measureLag(store, clock));
-  registerCount(
-    registry,
-    'foreign_events_total',
-    'Events of other programs in streams that belong to this service, passed over.',
-    () => engine.foreignEvents(),
-  );
-  registerCount(
-    registry,
-    'personal_unreadable_total',
-    'Events whose personal data could not be read although nothing erased it.',
-    () => engine.unreadable.count,
-  );
+  registerMetrics(registry, {
+    foreign_events_total: [
+      'Events of other programs in streams that belong to this service, passed over.',
+      () => engine.foreignEvents(),
+    ],
+    personal_unreadable_total: [
+      'Events whose personal data could not be read although nothing erased it.',
+      () => engine.unreadable.count,
+    ],
+  });
   calls.register(registry);
   if (plays(role, 'api') || plays(role, 'notary'))
     registerLogMetrics(registry, { tiles: engine.tiles, store, clock, witnesses: context.witnesses });

@@ -3,7 +3,7 @@ import type { Part } from '../../adapters/http/server/health.js';
 import type { WitnessStatus } from '../../application/log/witnesses.js';
 import type { LogTiles } from '../../application/ports/log-tiles.js';
 import type { Engine, ProcessContext } from './engine.js';
-import { measured, registerGauges } from '../metrics/measured.js';
+import { measured, registerMetrics } from '../metrics/measured.js';
 
 /**
  * The log of the log as a part of readiness: not ready while the log is known to be damaged. A service whose
@@ -46,7 +46,7 @@ export const registerLogMetrics = (
   });
   const ofWitnesses = (read: (of: WitnessStatus) => number) =>
     witnesses().map((each) => [each.name, read(each)] as const);
-  registerGauges(registry, {
+  registerMetrics(registry, {
     log_checkpoint_age_seconds: [
       'How long ago the newest checkpoint of the log was signed; absent if there is none.',
       async () => {

@@ -4,7 +4,7 @@ import type { Clock } from '../../application/ports/system.js';
 import type { ProjectionStatus, ProjectorStatus } from '../../application/projecting/projection-board.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Engine } from './engine.js';
-import { measured, registerGauges } from '../metrics/measured.js';
+import { measured, registerMetrics } from '../metrics/measured.js';
 import type { LogLag } from '../metrics/projection-lag.js';
 
 /** A projection that is less late than this counts as caught up. */
@@ -45,7 +45,7 @@ export const rehearsalPart = async ({ rehearsal }: Pick<Engine, 'rehearsal'>): P
 
 export const registerReadiness = (registry: Registry, clock: Clock, readiness: Readiness): void => {
   const parts = measured(clock, readiness, { keepsLast: true });
-  registerGauges(registry, {
+  registerMetrics(registry, {
     'part_ready{part}': [
       '1 if the part is ready, as on /readyz; else 0.',
       async () => ((await parts()) ?? []).map(({ name, ready }) => [name, Number(ready)] as const),
@@ -101,7 +101,7 @@ export const registerProjectionMetrics = (
       return value === null ? [] : [[projection.name, Number(value)] as const];
     });
   };
-  registerGauges(registry, {
+  registerMetrics(registry, {
     'projection_position{projection}': [
       'The position of the log that the projection has passed.',
       () => of(({ checkpoint }) => checkpoint),
