@@ -410,6 +410,10 @@ const manifestIn = (folder: string): Manifest => {
   }
 };
 
+/** Does the work while no other process can take the data directory. Throws DataDirectoryInUse. */
+const whileLocked = <T>(directory: string, work: () => Promise<T>): Promise<T> =>
+  closing({ close: lockDirectory(directory).release }, work);
+
 /** The files of a backup, verified against its list. Throws ServiceRefused. */
 const openBackup = async (from: string) => {
   if (!existsSync(from)) throw refused(`There is no backup at ${from}.`);
@@ -436,15 +440,9 @@ const restoreFiles = async (from: string, settings: Settings): Promise<Restored>
       `${from} holds no ${logName}: it is a backup of servers. Set EVENTSTORE_URL, MONGODB_URL and RABBITMQ_URL.`,
     );
   makeDirectory(dataDir);
-  const lock = lockDirectory(dataDir);
-  try {
-    return await restoreLocked(from, { log, files }, settings);
-  } finally {
-    lock.release();
-  }
+  return whileLocked(dataDir, () => restoreLocked(from, { log, files }, settings));
 };
 
-/** Restores while no other process can take the data directory. */
 const restoreLocked = async (
   from: string,
   { log, files }: Awaited<ReturnType<typeof openBackup>>,
@@ -572,15 +570,12 @@ export const promote = async (
       return { path: 'MONGODB_URL', original: null };
     });
   wholeCopy(markOfDirectory(dataDir), dataDir);
-  const lock = lockDirectory(dataDir);
-  try {
+  return whileLocked(dataDir, async () => {
     const { original } = wholeCopy(markOfDirectory(dataDir), dataDir);
     const told = original === undefined ? null : tellOriginal(original, settings);
     markDirectory(dataDir, null);
     return { path: dataDir, original: told };
-  } finally {
-    lock.release();
-  }
+  });
 };
 
 /**

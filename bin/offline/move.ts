@@ -12,7 +12,7 @@ import { OpenMoney } from '../../domain/open-money.js';
 import { macsOfLog } from '../settings/secret-files.js';
 import type { Settings } from '../settings/settings.js';
 import { kinds, type Fields, type Kind } from './moved-records.js';
-import { assertStopped } from './offline-log.js';
+import { assertStopped, closing } from './offline-log.js';
 import { openPlace, type Place } from './places.js';
 
 /**
@@ -24,39 +24,34 @@ export const moveService = async (
   from: Settings,
   to: Settings,
   onProgress: (events: number) => void,
-): Promise<CopiedLog> => {
-  const source = await openPlace(from, false);
-  const opened = [source];
-  try {
+): Promise<CopiedLog> =>
+  closing(await openPlace(from, false), async (source) => {
     await assertSettled(source);
-    const target = await openPlace(to, true);
-    opened.push(target);
-    await assertFree(source, target);
-    for (const { running } of opened) await assertStopped(running);
-    await target.setMark({ why: 'it is an unfinished copy', state: 'unfinished' });
-    await target.clear();
-    const positions = new Map([[0, 0]]);
-    const logs = { from: source.log, to: target.log, writer: target.store };
-    const macs = macsOfLog(from, new SystemEntropy());
-    const onCopied = (before: bigint, after: bigint) => void positions.set(Number(before), Number(after));
-    const signed = await newestOf(source);
-    const copied = await copyLog({ ...logs, macs, signed, onCopied }, onProgress);
-    await copyKeys(source.personalKeyStore, target.personalKeyStore);
-    await assertKeysOf(source, target);
-    await copyArtwork(source.artwork, target.artwork);
-    for (const checkpoint of await source.tiles.kept()) await target.tiles.keep(checkpoint);
-    await target.write(kinds.map((kind) => [kind, carried(kind, source, positions)]));
-    // First: never are both the service.
-    await source.setMark({ why: `it was moved to ${target.name}`, state: 'moved' });
-    // One that was started meanwhile ends by the mark.
-    await assertStopped(source.running);
-    await assertNothingAfter([...positions.keys()].at(-1) ?? 0, source);
-    await target.setMark(null);
-    return copied;
-  } finally {
-    for (const place of opened) await place.close();
-  }
-};
+    return closing(await openPlace(to, true), async (target) => {
+      await assertFree(source, target);
+      for (const { running } of [source, target]) await assertStopped(running);
+      await target.setMark({ why: 'it is an unfinished copy', state: 'unfinished' });
+      await target.clear();
+      const positions = new Map([[0, 0]]);
+      const logs = { from: source.log, to: target.log, writer: target.store };
+      const macs = macsOfLog(from, new SystemEntropy());
+      const onCopied = (before: bigint, after: bigint) => void positions.set(Number(before), Number(after));
+      const signed = await newestOf(source);
+      const copied = await copyLog({ ...logs, macs, signed, onCopied }, onProgress);
+      await copyKeys(source.personalKeyStore, target.personalKeyStore);
+      await assertKeysOf(source, target);
+      await copyArtwork(source.artwork, target.artwork);
+      for (const checkpoint of await source.tiles.kept()) await target.tiles.keep(checkpoint);
+      await target.write(kinds.map((kind) => [kind, carried(kind, source, positions)]));
+      // First: never are both the service.
+      await source.setMark({ why: `it was moved to ${target.name}`, state: 'moved' });
+      // One that was started meanwhile ends by the mark.
+      await assertStopped(source.running);
+      await assertNothingAfter([...positions.keys()].at(-1) ?? 0, source);
+      await target.setMark(null);
+      return copied;
+    });
+  });
 
 /**
  * Throws NoCopy unless the source is the service, or was until now, and the target is empty, or what a copy

@@ -161,26 +161,22 @@ export const copyLogTo = async (
   to: Settings,
   from: Settings,
   onProgress: (events: number) => void,
-): Promise<CopiedLog> => {
-  const source = await openLog(from);
-  const target = await openLog(to, { makes: true });
-  try {
-    await assertStopped(source.running);
-    await assertUndamaged(source.tiles);
-    if ('log' in target.records) await target.records.log.assertFormat(true);
-    const logs = { from: source.log, to: target.log, writer: target.store };
-    const copied = await copyLog({ ...logs, macs: macsOfLog(from, entropy) }, onProgress);
-    const newest = await source.tiles.newest();
-    if (newest?.size !== copied.events || !newest.root.equals(copied.root))
-      throw new NoCopy(
-        `The newest checkpoint of the log covers ${newest?.size ?? 0} of its ${copied.events} events, so it does not close it. Let the role notary sign the rest while no process writes, then copy again: it goes on where it was.`,
-      );
-    return copied;
-  } finally {
-    await target.close();
-    await source.close();
-  }
-};
+): Promise<CopiedLog> =>
+  closing(await openLog(from), async (source) =>
+    closing(await openLog(to, { makes: true }), async (target) => {
+      await assertStopped(source.running);
+      await assertUndamaged(source.tiles);
+      if ('log' in target.records) await target.records.log.assertFormat(true);
+      const logs = { from: source.log, to: target.log, writer: target.store };
+      const copied = await copyLog({ ...logs, macs: macsOfLog(from, entropy) }, onProgress);
+      const newest = await source.tiles.newest();
+      if (newest?.size !== copied.events || !newest.root.equals(copied.root))
+        throw new NoCopy(
+          `The newest checkpoint of the log covers ${newest?.size ?? 0} of its ${copied.events} events, so it does not close it. Let the role notary sign the rest while no process writes, then copy again: it goes on where it was.`,
+        );
+      return copied;
+    }),
+  );
 
 /**
  * Makes the tree over the log again, and compares it with every checkpoint that is kept; where the log's key
