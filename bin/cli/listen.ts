@@ -1,3 +1,6 @@
+import type { z } from 'zod';
+import type { deliveryChange } from '../../adapters/http/api/deliveries.js';
+import type { webhookEvent } from '../../adapters/http/schema/outbound.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { messageOf } from '../../domain/errors.js';
 import { deliveryHeaders, type SigningSecret } from '../../domain/webhook-signing.js';
@@ -7,25 +10,9 @@ import { untilInterrupted } from './progress.js';
 import { eventType, keyOption, ownerOf } from './trigger.js';
 import { longVerb, option, orgPath, type VerbContext } from './verb.js';
 
-interface Forwardable {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
 /** One server-sent event of the delivery stream. */
-interface StreamedChange {
-  readonly change: 'made' | 'attempted' | 'changed';
-  readonly delivery: {
-    readonly id: string;
-    readonly type: string;
-    readonly card: string;
-    readonly endpoint: string;
-    readonly status: string;
-    readonly drop_reason: string | null;
-  };
-  readonly attempt: Omit<Outcome, 'url'> | null;
-  readonly request: Forwardable | null;
-}
+type StreamedChange = z.output<typeof deliveryChange>;
+type Forwardable = NonNullable<StreamedChange['request']>;
 
 const describe = ({ delivery, attempt }: StreamedChange): string => {
   const { id, type, card, status, drop_reason: reason } = delivery;
@@ -34,11 +21,7 @@ const describe = ({ delivery, attempt }: StreamedChange): string => {
   return `${type} ${card} ${id} ${status}${result}${reason === null ? '' : `: ${reason}`}`;
 };
 
-interface Event {
-  readonly id: string;
-  readonly type: string;
-  readonly data: { readonly card: string };
-}
+type Event = z.output<typeof webhookEvent>;
 
 const listed = async <Row>(
   client: OperatorClient,

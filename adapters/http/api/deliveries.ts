@@ -143,7 +143,7 @@ export const changes = async function* (
   }
 };
 
-const deliveryChange = shown.component('DeliveryChange', 'What has become of a delivery.', {
+export const deliveryChange = shown.component('DeliveryChange', 'What has become of a delivery.', {
   change: z
     .enum(['made', 'attempted', 'changed'])
     .meta(shown.words('What has happened to the delivery.', 'attempted')),
