@@ -23,12 +23,14 @@ declare module 'node:net' {
 }
 
 /** A route, as the end of a request needs it. */
-interface Matched {
+export interface Matched {
   readonly access: Access;
-  readonly failure: ErrorCode;
   readonly params: z.ZodObject;
   readonly query: z.ZodObject;
+  /** Null if a body is ignored. */
   readonly body: Body | null;
+  /** The code of a 500. (docs/contract.md#errors) */
+  readonly failure: ErrorCode;
 }
 
 export interface Exchange {

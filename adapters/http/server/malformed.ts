@@ -29,27 +29,24 @@ const slowestUpload = 2;
 /** How long a client may take to read the response before its connection is cut. */
 const lingering = 500;
 
-const failureFor = (code: unknown): HttpFailure => {
-  switch (code) {
-    case 'HPE_HEADER_OVERFLOW':
-      return new HttpFailure(
-        431,
-        'The headers are larger than 16 KiB. Send fewer or shorter ones. Cookies are the usual cause.',
-      );
-    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return new HttpFailure(413, 'The chunk extensions are too large. Send the body without them.');
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new HttpFailure(
-        408,
-        'The request took too long to arrive. Nothing was sent or charged: send it again.',
-      );
-    default:
-      return new HttpFailure(
-        400,
-        'This is not a well-formed HTTP request. Use an ordinary HTTP client, and check proxies on the way.',
-      );
-  }
+type Failure = ConstructorParameters<typeof HttpFailure>;
+
+/** By the codes of the parser. */
+const failures: Readonly<Record<string, Failure>> = {
+  HPE_HEADER_OVERFLOW: [
+    431,
+    'The headers are larger than 16 KiB. Send fewer or shorter ones. Cookies are the usual cause.',
+  ],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'The chunk extensions are too large. Send the body without them.'],
+  ERR_HTTP_REQUEST_TIMEOUT: [
+    408,
+    'The request took too long to arrive. Nothing was sent or charged: send it again.',
+  ],
 };
+const otherFailure: Failure = [
+  400,
+  'This is not a well-formed HTTP request. Use an ordinary HTTP client, and check proxies on the way.',
+];
 
 /**
  * Responds to requests that Node's parser could not read, in JSON like everything else. (decision 9: requests
@@ -114,7 +111,7 @@ export const parserFailures = (options: Options) => {
 
   const clientError = (error: NodeJS.ErrnoException, socket: Duplex): void => {
     if (responded.has(socket)) return;
-    const failure = failureFor(error.code);
+    const failure = new HttpFailure(...(failures[error.code ?? ''] ?? otherFailure));
     const exchange = socket instanceof Socket ? socket.latestExchange : undefined;
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && exchange !== undefined && isTimely(exchange)) {
       void goOn(exchange, failure);

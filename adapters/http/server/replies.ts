@@ -200,11 +200,7 @@ export const replies = (deps: ReplyDeps, abortable: Abortable) => {
     }
   };
 
-  const respondToError = async (
-    exchange: Exchange,
-    error: unknown,
-    extra?: Readonly<Record<string, string>>,
-  ): Promise<void> => {
+  const respondToError = async (exchange: Exchange, error: unknown, extra?: Headers): Promise<void> => {
     if (error instanceof ClientGone) return drop(exchange, 499);
     if (error instanceof OutcomeUnknown) {
       log.warn({ err: error, ...placeOf(exchange) }, 'connection dropped: the outcome is unknown');
@@ -219,7 +215,7 @@ export const replies = (deps: ReplyDeps, abortable: Abortable) => {
         'rate_limited',
         'Too many failed attempts from this address. Wait the number of seconds in Retry-After. A valid key works at once.',
       );
-    const headers: Record<string, string> = { ...extra };
+    const headers: Record<string, string | readonly string[]> = { ...extra };
     if (refusal.status === 401) headers['www-authenticate'] = 'Bearer';
     if (refusal.code === 'rate_limited') headers['retry-after'] = `${secondsToWait(exchange, error)}`;
     if (refusal.code === 'request_in_progress') headers['retry-after'] = '1';
@@ -232,11 +228,7 @@ export const replies = (deps: ReplyDeps, abortable: Abortable) => {
    * Sends the response for an error; once the head of a response is sent, it can only be logged and the
    * connection dropped. Never rejects.
    */
-  const refuse = async (
-    exchange: Exchange,
-    error: unknown,
-    extra?: Readonly<Record<string, string>>,
-  ): Promise<void> => {
+  const refuse = async (exchange: Exchange, error: unknown, extra?: Headers): Promise<void> => {
     try {
       if (!exchange.response.headersSent) return await respondToError(exchange, error, extra);
       log.error({ err: error, ...placeOf(exchange) }, 'a response broke off');

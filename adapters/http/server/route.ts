@@ -7,7 +7,7 @@ import type { Body, JsonObject } from '../schema/read.js';
 import type { Access, Caller, CallerOf, Subject } from './access.js';
 import type { JsonSchema } from '../schema/json-schema.js';
 import { readBody, readFile, readForm } from './bodies.js';
-import { headerValues, type Abortable, type Exchange } from './exchange.js';
+import { headerValues, type Abortable, type Exchange, type Matched } from './exchange.js';
 import type { FileLimit, Upload } from './upload.js';
 
 /**
@@ -180,17 +180,10 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
  * One row of the route table. The routes of Express, the header Allow, the OpenAPI document and the checks of
  * requests all come from it.
  */
-export interface Route {
+export interface Route extends Matched {
   readonly method: Method;
   /** As Express writes it: `/api/v1/cards/:code`. Case-sensitive, and strict about a trailing slash. */
   readonly path: string;
-  readonly access: Access;
-  readonly params: z.ZodObject;
-  readonly query: z.ZodObject;
-  /** Null if a body is ignored. */
-  readonly body: Body | null;
-  /** The code of a 500. (docs/contract.md#errors) */
-  readonly failure: ErrorCode;
   /**
    * The code for a path with broken percent-encoding, once the caller is admitted; `as-is` passes the text on
    * undecoded. (decision 4: a path without a code, or with broken encoding)

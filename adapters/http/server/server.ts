@@ -1,4 +1,5 @@
 import type { NextFunction, Request, Response } from 'express';
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -333,14 +334,10 @@ export const httpServer = (options: HttpOptions) => {
     accept: (connection: Duplex): void => void server.emit('connection', connection),
     begun: () => begun,
     /** Resolves with the port in use. Port 0 picks a free one. Rejects if the address can't be used. */
-    listen: (port: number, host: string) =>
-      new Promise<number>((resolve, reject) => {
-        server.once('error', reject);
-        server.listen(port, host, () => {
-          server.off('error', reject);
-          resolve((server.address() as AddressInfo).port);
-        });
-      }),
+    listen: async (port: number, host: string) => {
+      await once(server.listen(port, host), 'listening');
+      return (server.address() as AddressInfo).port;
+    },
     /** Goes on serving, event streams too, but ends every connection with its next response. */
     drain: () => flow.drain(),
     /**
