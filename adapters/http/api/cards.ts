@@ -295,6 +295,8 @@ export const cardListQuery = z.object({
   starting_after: pageCursor(shown.examples.card, 'the code of its last card'),
 });
 
+const ofOne = { params: cardCodeParam, undecodable: 'card_not_found', blank: true, tags: ['cards'] } as const;
+
 export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
   route('POST /api/v1/cards', {
     id: 'sendCard',
@@ -388,10 +390,7 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
     id: 'getCard',
     summary: 'Look up one card',
     access: { kind: 'key', scope: 'cards:read' },
-    params: cardCodeParam,
-    undecodable: 'card_not_found',
-    blank: true,
-    tags: ['cards'],
+    ...ofOne,
     answers: { 200: ['The card with its six production steps.', wholeCard] },
     handle: async ({ caller, params }) => ({
       body: cardBody(await lookUpCard(deps, codeFrom(params.card_code), caller.org), deps.baseUrl()),
@@ -401,12 +400,9 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
     id: 'cancelCard',
     summary: 'Cancel a card before it is made',
     access: { kind: 'key', scope: 'cards:send' },
-    params: cardCodeParam,
-    undecodable: 'card_not_found',
-    blank: true,
+    ...ofOne,
     description:
       'Allowed while the card is pending, queued or held. A repeat is a 200, too, and refunds nothing.',
-    tags: ['cards'],
     answers: { 200: ['The card is cancelled.', cancelledCard] },
     errors: ['too_late_to_cancel'],
     handle: async (request) => {

@@ -50,6 +50,11 @@ export const noAddress = {
 } as const;
 
 const nameCodes = ['missing_name', 'invalid_parameter'] as const;
+const namePart = (description: string, example: string) =>
+  optionalText(description, example, { code: 'missing_name', codes: nameCodes, rule: readName });
+
+const line = (description: string, example: string, maxLength = maxContactTextLength) =>
+  optionalText(description, example, { maxLength, rule: readLine });
 
 /**
  * A complete contact as a client sends it, in the order in which refusals are reported. (decision 2: of
@@ -64,38 +69,23 @@ export const contactRecord = shown.component(
       'crm-1001',
       { number: 'text', rule: readExternalId },
     ),
-    name: optionalText(
+    name: namePart(
       'Required unless `first_name` or `last_name` is sent. Its first word becomes the first name, the rest the last name.',
       'Ada Lovelace',
-      { code: 'missing_name', codes: nameCodes, rule: readName },
     ),
-    first_name: optionalText(
+    first_name: namePart(
       `Together with \`last_name\`, preferred to \`name\`. Both together have at most ${maxContactTextLength} characters, too.`,
       'Ada',
-      { code: 'missing_name', codes: nameCodes, rule: readName },
     ),
-    last_name: optionalText('The last name.', 'Lovelace', {
-      code: 'missing_name',
-      codes: nameCodes,
-      rule: readName,
-    }),
-    company: optionalText('The variable {{company}} in the template of a hook.', 'Analytical Engines', {
-      maxLength: maxContactTextLength,
-      rule: readLine,
-    }),
-    job_title: optionalText('The variable {{job_title}} in the template of a hook.', 'Mathematician', {
-      maxLength: maxContactTextLength,
-      rule: readLine,
-    }),
+    last_name: namePart('The last name.', 'Lovelace'),
+    company: line('The variable {{company}} in the template of a hook.', 'Analytical Engines'),
+    job_title: line('The variable {{job_title}} in the template of a hook.', 'Mathematician'),
     email: optionalText(
       'Not checked. Kept in lower case; of `Name <address>` the address.',
       'ada@example.com',
       { list: 'of one', rule: readEmail },
     ),
-    phone: optionalText('The telephone number. It is stored and never used.', '+1 217 555 0100', {
-      maxLength: maxPhoneLength,
-      rule: readLine,
-    }),
+    phone: line('The telephone number. It is stored and never used.', '+1 217 555 0100', maxPhoneLength),
     address: optional(address),
     birthday: optionalText('MM-DD or YYYY-MM-DD. The year is not kept.', '12-10', {
       code: 'invalid_birthday',

@@ -23,17 +23,6 @@ const sharedFor: Milliseconds = 60_000;
 const sharedReads = ({ artwork, clock }: PictureDeps): Artwork['get'] => {
   const known = new Map<string, WeakRef<Buffer> | Promise<Buffer | null>>();
   let since = clock.monotonic();
-  const read: Artwork['get'] = async (digest, size) => {
-    const name = `${digest} ${size}`;
-    let bytes: Buffer | null = null;
-    try {
-      bytes = await artwork.get(digest, size);
-    } finally {
-      if (bytes === null) known.delete(name);
-      else known.set(name, new WeakRef(bytes));
-    }
-    return bytes;
-  };
   return async (digest, size) => {
     if (clock.monotonic() - since > sharedFor) {
       known.clear();
@@ -43,8 +32,11 @@ const sharedReads = ({ artwork, clock }: PictureDeps): Artwork['get'] => {
     const found = known.get(name);
     const bytes = found instanceof WeakRef ? found.deref() : found;
     if (bytes !== undefined) return bytes;
-    const reading = read(digest, size);
+    const reading = artwork.get(digest, size);
     known.set(name, reading);
+    const keep = (read: Buffer | null): unknown =>
+      read === null ? known.delete(name) : known.set(name, new WeakRef(read));
+    void reading.then(keep, () => keep(null));
     return reading;
   };
 };
