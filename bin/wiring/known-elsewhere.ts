@@ -10,16 +10,12 @@ import type { LogKeys } from '../settings/log-keys.js';
 import type { Settings } from '../settings/settings.js';
 
 /** Where heads of the log are kept besides with its tiles, in a form that can be sent to a thread. */
-export interface Elsewhere {
-  readonly vkeys: readonly string[];
-  readonly logHeadFile: string;
-  readonly logAnchorDir: string | null;
-  readonly logPolicyFile: string | null;
-}
+export type Elsewhere = Pick<LogKeys, 'vkeys'> & Places;
+type Places = Pick<Settings, 'logHeadFile' | 'logAnchorDir' | 'logPolicyFile'>;
 
 /** Without a key of the log nothing that is kept elsewhere can be trusted. */
 export const elsewhereOf = (
-  { logHeadFile, logAnchorDir, logPolicyFile }: Pick<Settings, Exclude<keyof Elsewhere, 'vkeys'>>,
+  { logHeadFile, logAnchorDir, logPolicyFile }: Places,
   keys: LogKeys | null,
 ): Elsewhere => ({ vkeys: keys?.vkeys ?? [], logHeadFile, logAnchorDir, logPolicyFile });
 
