@@ -41,7 +41,7 @@ import { assertStopped, closing, openServers, type OpenedServers } from '../offl
 import { markDirectory, markOfDirectory, markOfSettings } from '../settings/rehearsal-mark.js';
 import { secretFiles } from '../settings/secret-files.js';
 import { readSettings, type Environment, type Servers, type Settings } from '../settings/settings.js';
-import { ServiceRefused } from './client.js';
+import { explained, ServiceRefused } from './client.js';
 
 /** The description of a backup, and the origin of a restored directory. */
 export interface BackedUp extends CopiedLog {
@@ -102,16 +102,14 @@ const copyAll = (
 ): readonly string[] =>
   Object.entries(places).flatMap(([name, path]) => {
     makeDirectory(dirname(join(to, name)));
-    try {
-      return ifThere(() => {
+    return explained(ServiceRefused, `${called(name, path)} can't be copied`, () =>
+      ifThere(() => {
         // SQLite would not say that there is none.
         statSync(path);
         copy(path, join(to, name));
         return [name];
-      });
-    } catch (error) {
-      throw refused(`${called(name, path)} can't be copied: ${messageOf(error)}`);
-    }
+      }),
+    );
   });
 
 /** Throws ServiceRefused if a copy lacks a file without which the service can't go on with the log. */
@@ -393,14 +391,8 @@ export const backUp = async (name: string, environment: Environment): Promise<Ba
   return servers === null ? backUpFiles(to, settings) : backUpServers(to, servers, settings);
 };
 
-/** Turns an error of the copy into words for the person at the terminal. */
-const copyLog = (from: string, to: string): CopiedLog => {
-  try {
-    return copyEvents(from, to);
-  } catch (error) {
-    throw refused(`The copy is not usable, and was removed: ${messageOf(error)}`);
-  }
-};
+const copyLog = (from: string, to: string): CopiedLog =>
+  explained(ServiceRefused, 'The copy is not usable, and was removed', () => copyEvents(from, to));
 
 const manifestIn = (folder: string): Manifest => {
   try {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { NamedError, refusalLine, type Refusal } from '../../domain/errors.js';
+import { messageOf, NamedError, refusalLine, type Refusal } from '../../domain/errors.js';
 import {
   httpAddress,
   operatorListener,
@@ -36,6 +36,19 @@ export class Unreachable extends NamedError {}
 
 /** The command line or the settings are wrong. */
 export class WrongUsage extends NamedError {}
+
+/** Does the work. What it throws becomes an error of the kind, which says first what has failed. */
+export const explained = <Result>(
+  Kind: new (message: string) => Error,
+  what: string,
+  work: () => Result,
+): Result => {
+  try {
+    return work();
+  } catch (error) {
+    throw new Kind(`${what}: ${messageOf(error)}`);
+  }
+};
 
 /** An event was given to no listener, or not taken by a program. */
 export class NotDelivered extends NamedError {

@@ -12,7 +12,7 @@ import {
 import { SystemClock } from '../../adapters/system/clock.js';
 import { readContact } from '../../adapters/http/api/contact-fields.js';
 import { capture, codeOf, messageOf, refusalLine } from '../../domain/errors.js';
-import { ServiceRefused, Unreachable, WrongUsage, type OperatorClient } from './client.js';
+import { explained, ServiceRefused, Unreachable, WrongUsage, type OperatorClient } from './client.js';
 import { readable } from './print.js';
 import { progressOn, untilInterrupted } from './progress.js';
 import { longVerb, option, org, orgPath, type VerbContext } from './verb.js';
@@ -65,14 +65,6 @@ const saver = (
       }
     }
   };
-};
-
-const sizeOf = (path: string): number => {
-  try {
-    return statSync(path).size;
-  } catch (error) {
-    throw new WrongUsage(`The file can't be read: ${messageOf(error)}`);
-  }
 };
 
 const sampleSize = 3;
@@ -132,7 +124,7 @@ export const importVerb = longVerb(
     const unread = {};
     const options = { key: input.text('key'), fromLine: input.number('fromLine') ?? 1, unread };
     const path = input.argument;
-    const size = sizeOf(path);
+    const { size } = explained(WrongUsage, "The file can't be read", () => statSync(path));
     if (input.flag('preview') === true) return preview(path, options, running);
     const signal = untilInterrupted();
     setMaxListeners(0, signal);

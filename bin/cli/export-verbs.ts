@@ -2,7 +2,7 @@ import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } 
 import { verifyExport } from '../../adapters/log-verifier/verify.mjs';
 import { forbiddenTransitions } from '../../application/cards/allowed-transitions.js';
 import { messageOf } from '../../domain/errors.js';
-import { ServiceRefused, WrongUsage } from './client.js';
+import { explained, ServiceRefused, WrongUsage } from './client.js';
 import { progressOn } from './progress.js';
 import { longVerb, option, required, type CommandInput, type VerbContext } from './verb.js';
 
@@ -88,13 +88,8 @@ const download = async (
 };
 
 /** A file that an argument names. Throws WrongUsage. */
-export const readGiven = (path: string): Buffer => {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    throw new WrongUsage(`${path} can't be read: ${messageOf(error)}`);
-  }
-};
+export const readGiven = (path: string): Buffer =>
+  explained(WrongUsage, `${path} can't be read`, () => readFileSync(path));
 
 const optionsOf = (input: CommandInput) => {
   const anchor = input.text('anchor');

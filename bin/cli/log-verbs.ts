@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { replaceFile } from '../../adapters/log-witness/head-file.js';
 import { headOf, proveGrowth } from '../../application/log/watch-checkpoints.js';
-import { MalformedKey, parseVkey, type NoteKey } from '../../domain/signed-note.js';
-import { readPublic, WrongUsage, ServiceRefused } from './client.js';
+import { parseVkey, type NoteKey } from '../../domain/signed-note.js';
+import { explained, readPublic, WrongUsage, ServiceRefused } from './client.js';
 import { readGiven, witnessOptions } from './export-verbs.js';
 import { anyOrg, longVerb, option, required } from './verb.js';
 import { readable } from './print.js';
@@ -113,13 +113,7 @@ const accept = longVerb(
   },
 );
 
-const keyOf = (vkey: string): NoteKey => {
-  try {
-    return parseVkey(vkey);
-  } catch (error) {
-    throw error instanceof MalformedKey ? new WrongUsage(`${vkey}: ${error.message}`) : error;
-  }
-};
+const keyOf = (vkey: string): NoteKey => explained(WrongUsage, vkey, () => parseVkey(vkey));
 
 /** For auditors, from time to time: checks that today's log continues the log of the last check. */
 const logWatch = longVerb(

@@ -32,7 +32,6 @@ const oneLine = (value: unknown): string => {
 const widest = 60;
 const truncate = (text: string): string => (text.length > widest ? `${text.slice(0, widest - 1)}…` : text);
 
-/** The rows, if the value is a list of objects; else null. */
 const rowsIn = (value: unknown): readonly Fields[] | null => {
   const entries: readonly unknown[] = Array.isArray(value) ? value : [];
   return entries.length > 0 && entries.every(isPlainObject) ? entries : null;

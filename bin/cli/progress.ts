@@ -19,7 +19,6 @@ export const progressOn = ({ complain, monotonic }: Output): ((text: () => strin
 
 export const count = (number: number): string => number.toLocaleString('en-US');
 
-/** The same, for work on events. */
 export const eventsOn = (output: Output): ((done: number) => void) => {
   const report = progressOn(output);
   return (done) => report(() => `${count(done)} events`);
