@@ -38,20 +38,18 @@ const isHidden = (pid: number): boolean => {
   }
 };
 
-const nameOf = (where: string, pid: number, beginning: string): string => `${where} ${pid} ${beginning}`;
-
 /** This machine, as far as Linux describes it; elsewhere nothing is known. */
 export const thisMachine = (): Machine => {
   try {
     const where = numbering();
-    const beginning = beginningOf(process.pid);
+    const ours = beginningOf(process.pid);
     return {
-      self: beginning === null || beginning === hidden ? null : nameOf(where, process.pid, beginning),
+      self: ours === null || ours === hidden ? null : `${where} ${process.pid} ${ours}`,
       isGone: (name) => {
         if (!name.startsWith(`${where} `)) return false;
-        const [pid] = name.slice(where.length + 1).split(' ');
+        const [pid, beginning] = name.slice(where.length + 1).split(' ');
         const now = beginningOf(Number(pid));
-        return now === null || (now !== hidden && nameOf(where, Number(pid), now) !== name);
+        return now !== beginning && now !== hidden;
       },
     };
   } catch {

@@ -258,7 +258,6 @@ export const openMongoStores = (options: EngineOptions, url: string, raw: EventS
   };
 };
 
-/** Logs that the clock of this process differs from the database's. */
 const clockLog =
   (log: EngineOptions['log']) =>
   (ahead: Milliseconds): void => {

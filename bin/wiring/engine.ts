@@ -105,7 +105,6 @@ export interface Timeouts {
   readonly sweep?: Milliseconds;
 }
 
-/** The start of a process. */
 export interface Start {
   readonly settings: Settings;
   readonly clock: Clock;

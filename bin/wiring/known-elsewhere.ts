@@ -1,7 +1,6 @@
-import { anchorsIn } from '../../adapters/log-witness/anchors.js';
 import { askWitness } from '../../adapters/log-witness/client.js';
 import { headFile } from '../../adapters/log-witness/head-file.js';
-import { headsOfAnchors } from '../../adapters/log-witness/anchors.js';
+import { anchorsIn, headsOfAnchors } from '../../adapters/log-witness/anchors.js';
 import type { Notarizing } from '../../application/log/notarize.js';
 import { Witnesses, type WitnessesDeps } from '../../application/log/witnesses.js';
 import type { SignedHeads } from '../../application/ports/signed-heads.js';
@@ -20,10 +19,7 @@ export const elsewhereOf = (
 ): Elsewhere => ({ vkeys: keys?.vkeys ?? [], logHeadFile, logAnchorDir, logPolicyFile });
 
 /** The last signed head of the log; null where no key identifies the log's heads. */
-export const lastHeadIn = ({
-  logHeadFile,
-  vkeys,
-}: Pick<Elsewhere, 'logHeadFile' | 'vkeys'>): SignedHeads | null =>
+export const lastHeadIn = ({ logHeadFile, vkeys }: Elsewhere): SignedHeads | null =>
   vkeys.length === 0 ? null : headFile(logHeadFile, vkeys.map(parseVkey));
 
 /**
@@ -31,11 +27,12 @@ export const lastHeadIn = ({
  * signed head, anchors and witnesses; nothing if there is no key. (docs/audit.md#the-notary)
  */
 export const keptElsewhere = async (
-  { vkeys, logHeadFile, logAnchorDir, logPolicyFile }: Elsewhere,
+  elsewhere: Elsewhere,
   deps: Omit<WitnessesDeps, 'policy' | 'ask'>,
 ): Promise<Pick<Notarizing, 'heads' | 'knownElsewhere' | 'witnesses' | 'anchor'>> => {
-  const heads = lastHeadIn({ vkeys, logHeadFile });
+  const heads = lastHeadIn(elsewhere);
   if (heads === null) return {};
+  const { vkeys, logAnchorDir, logPolicyFile } = elsewhere;
   // Loaded only where there is one: it brings the whole of the settings into the thread.
   const policy = logPolicyFile && (await import('../settings/log-policy.js')).logPolicy({ logPolicyFile });
   const keys = vkeys.map(parseVkey);

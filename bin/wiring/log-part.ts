@@ -32,13 +32,9 @@ const maxCounted = 100;
 /** Registers how old the newest checkpoint is, and how many events came since. */
 export const registerLogMetrics = (
   registry: Registry,
-  {
-    tiles,
-    store,
-    clock,
-    witnesses,
-  }: Pick<ProcessContext, 'clock' | 'witnesses'> & Pick<Engine, 'tiles' | 'store'>,
+  deps: Pick<ProcessContext, 'clock' | 'witnesses'> & Pick<Engine, 'tiles' | 'store'>,
 ): void => {
+  const { tiles, store, clock, witnesses } = deps;
   const signed = measured(clock, async () => {
     const [tree, newest] = await Promise.all([tiles.tree(), tiles.newest()]);
     const waiting = await store.readLog(tree.position, maxCounted);

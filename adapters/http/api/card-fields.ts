@@ -14,7 +14,6 @@ import {
 } from '../../../domain/recipient.js';
 import { capture, unwrap } from '../../../domain/errors.js';
 import { optionalText, annotations, text } from '../schema/fields.js';
-
 import { parseFields } from '../schema/read.js';
 import * as shown from '../schema/shown.js';
 

@@ -3,13 +3,6 @@ import { z } from 'zod';
 import * as shown from '../schema/shown.js';
 import { route, type Route } from './route.js';
 
-/** One engine or projection: whether it is ready, and how it is doing, in plain words. */
-export interface Part {
-  readonly name: string;
-  readonly ready: boolean;
-  readonly detail: string | null;
-}
-
 /** Asks every part. A rejection counts as not ready. */
 export type Readiness = () => Promise<readonly Part[]>;
 
@@ -21,6 +14,9 @@ const readyBody = z.object({
     detail: shown.nullText('How this part is doing, in plain words.'),
   }),
 });
+
+/** One engine or projection: whether it is ready, and how it is doing. */
+export type Part = z.output<typeof readyBody>['parts'][number];
 
 const shared = { access: { kind: 'public' }, failure: 'internal_error', tags: ['health'] } as const;
 

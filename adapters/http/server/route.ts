@@ -240,11 +240,7 @@ export interface Definition<A extends Access, Params extends z.ZodObject, Query 
   ): Promise<RouteResponse>;
 }
 
-export const sentTypesOf = ({
-  params,
-  query,
-  body,
-}: Pick<Route, 'params' | 'query' | 'body'>): readonly z.ZodObject[] => [
+export const sentTypesOf = ({ params, query, body }: Matched): readonly z.ZodObject[] => [
   params,
   query,
   ...(body === null ? [] : [body.schema]),

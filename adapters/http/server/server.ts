@@ -24,13 +24,10 @@ import { traceOf } from './traces.js';
 import { unknownPath } from './unknown-path.js';
 
 const defaultTimeouts = {
-  /** For the head of a request. */
   headers: 15_000,
-  /** For a whole request. */
   request: 30_000,
   /** For a whole request that takes longer because the service reads it slowly, which is an upload. */
   upload: 600_000,
-  /** Between two requests on one connection. */
   keepAlive: 65_000,
   /** For a client to take any part of a response. */
   progress: 30_000,
