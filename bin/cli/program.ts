@@ -19,7 +19,6 @@ import { listenVerb } from './listen.js';
 import { logVerbs } from './log-verbs.js';
 import { personalVerbs } from './personal-verbs.js';
 import { count } from './progress.js';
-import type { Environment } from '../settings/settings.js';
 import { version } from '../settings/version.js';
 import { serverVerbs } from './server-verbs.js';
 import { triggerVerbs } from './trigger.js';
@@ -123,9 +122,6 @@ const inputOf = (verb: Verb, first: unknown, options: Parsed): CommandInput => {
 
 type Session = Terminal & Pick<VerbContext, 'monotonic' | 'print'>;
 
-const addressed = (environment: Environment, address: string | undefined): Environment =>
-  address === undefined ? environment : withAddress(environment, address.replace(/\/+$/, ''));
-
 const add = (program: Command, verb: Verb, session: Session): void => {
   const { question } = verb;
   const { print, confirm } = session;
@@ -138,7 +134,8 @@ const add = (program: Command, verb: Verb, session: Session): void => {
   command.action(async (first: unknown) => {
     const { json = false, yes, ...options } = command.opts<{ readonly json?: true; readonly yes?: true }>();
     const { baseUrl: address } = program.opts<{ readonly baseUrl?: string }>();
-    const environment = addressed(session.environment, address);
+    const { environment: given } = session;
+    const environment = address === undefined ? given : withAddress(given, address.replace(/\/+$/, ''));
     const input = inputOf(verb, first, options);
     if (question !== undefined && yes !== true && confirm && !(await confirm(question)))
       throw new Error('Nothing was done.');

@@ -137,27 +137,23 @@ export const verb = (
 
 /** Turns commander's result into what verbs read, which throws WrongUsage for a value of the wrong kind. */
 export const parseInput = (argument: string, options: Readonly<Record<string, string | undefined>>) => {
-  const parsed = <T>(name: string, parse: (text: string) => T | undefined, wanted: string): T | undefined => {
+  const parsed = <T>(
+    name: string,
+    form: RegExp,
+    wanted: string,
+    parse: (text: string) => T,
+  ): T | undefined => {
     const text = options[name];
     if (text === undefined) return undefined;
-    const value = parse(text);
-    if (value === undefined)
-      throw new WrongUsage(
-        `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} must be ${wanted}.`,
-      );
-    return value;
+    if (form.test(text)) return parse(text);
+    const typed = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    throw new WrongUsage(`--${typed} must be ${wanted}.`);
   };
   return {
     argument,
     text: (name: string) => options[name],
-    number: (name: string) =>
-      parsed(name, (text) => (/^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined), 'a number'),
-    flag: (name: string) =>
-      parsed(
-        name,
-        (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
-        'true or false',
-      ),
+    number: (name: string) => parsed(name, /^-?\d+(\.\d+)?$/, 'a number', Number),
+    flag: (name: string) => parsed(name, /^(true|false)$/, 'true or false', (text) => text === 'true'),
     list: (name: string) => options[name]?.trim().split(/\s*,\s*|\s+/),
   };
 };
