@@ -6,7 +6,7 @@ import { documentOf, pageHeaders } from '../web/document.js';
 import { placeOf } from '../web/paths.js';
 import { errorPage, errorsPage } from './errors.js';
 import { eventsPage } from './events.js';
-import { indexed, type Indexed } from './find.js';
+import type { Entry } from './find.js';
 import { framed } from './frame.js';
 import { groupsOf, orderOf, type Group } from './groups.js';
 import { authentication } from './guides/authentication.js';
@@ -102,21 +102,19 @@ const pagesOf = (routes: readonly Route[], baseUrl: string, publicUrl: string) =
     if (make === undefined) throw new Error(`There is no page at ${path}.`);
     return make();
   };
-  let known: Promise<readonly Indexed[]> | null = null;
+  let known: Promise<readonly Entry[]> | null = null;
   return {
     context,
     has: (path: string): boolean =>
       makers.has(path) || path === places.homePlace.path || path === places.searchPath,
     at,
     /** The search index. */
-    entries: (): Promise<readonly Indexed[]> =>
-      (known ??= entriesOf([...makers.values()])
-        .then(indexed)
-        .catch((error: unknown) => {
-          // The next reader tries again.
-          known = null;
-          throw error;
-        })),
+    entries: (): Promise<readonly Entry[]> =>
+      (known ??= entriesOf([...makers.values()]).catch((error: unknown) => {
+        // The next reader tries again.
+        known = null;
+        throw error;
+      })),
   };
 };
 
@@ -193,10 +191,7 @@ export const drawn = (routes: readonly Route[], baseUrl: string, publicUrl: stri
   const { prefix } = placeOf(baseUrl);
   const make = async (path: string): Promise<SharedDocument> => {
     if (path === places.indexPath) {
-      const index = (await pages.entries()).map(({ entry }) => ({
-        ...entry,
-        path: `${prefix}${entry.path}`,
-      }));
+      const index = (await pages.entries()).map((entry) => ({ ...entry, path: `${prefix}${entry.path}` }));
       return sharedDocument(jsonType, JSON.stringify(index));
     }
     if (places.listPaths.includes(path)) return sharedDocument('text/plain; charset=utf-8', listOf(pages));

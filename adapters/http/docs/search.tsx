@@ -1,4 +1,4 @@
-import { findEntries, operatorsPages, type Entry, type Indexed } from './find.js';
+import { findEntries, operatorsPages, type Entry } from './find.js';
 import { wordsIn } from './markdown.js';
 import { type Context, type DocsPage, type Part } from './page.js';
 import { searchPath } from './places.js';
@@ -46,7 +46,7 @@ const excerptOf = (text: string): string =>
   text.length <= 160 ? text : `${text.slice(0, text.lastIndexOf(' ', 160))} …`;
 
 /** Search results, for browsers without scripts and for pressing Enter. */
-export const searchPage = (entries: readonly Indexed[], query: string, context: Context): DocsPage => {
+export const searchPage = (entries: readonly Entry[], query: string, context: Context): DocsPage => {
   const all = findEntries(entries, query, maxResults + 1);
   const found = all.slice(0, maxResults);
   return {

@@ -11,17 +11,8 @@ interface Entry {
   readonly text: string;
 }
 
-interface Indexed {
-  readonly entry: Entry;
-}
-
 // Declared by the file that is served before this module.
-declare const indexed: (entries: readonly Entry[]) => readonly Indexed[];
-declare const findEntries: (
-  entries: readonly Indexed[],
-  query: string,
-  maxEntries: number,
-) => readonly Entry[];
+declare const findEntries: (entries: readonly Entry[], query: string, maxEntries: number) => readonly Entry[];
 
 const field = document.querySelector<HTMLInputElement>('#q');
 const found = document.querySelector<HTMLElement>('#found');
@@ -45,11 +36,11 @@ const countOf = (found: number): string =>
 /** Counts searches: an older one shows nothing any more. */
 let latest = 0;
 
-let index: Promise<readonly Indexed[]> | null = null;
-const indexAt = async (path: string): Promise<readonly Indexed[]> => {
+let index: Promise<readonly Entry[]> | null = null;
+const indexAt = async (path: string): Promise<readonly Entry[]> => {
   const response = await fetch(path);
   if (!response.ok) throw new Error(`The index could not be loaded: ${response.status}`);
-  return indexed((await response.json()) as readonly Entry[]);
+  return (await response.json()) as readonly Entry[];
 };
 
 const close = (): void => {
