@@ -1,4 +1,5 @@
 import { fileOf, type Html } from '../web/prose.js';
+import { firstRequest } from '../document/first-card.js';
 import {
   inLanguages,
   responseExampleOf,
@@ -128,6 +129,21 @@ export const Call = (props: CallProps) => {
     </Figure>
   );
 };
+
+interface SendCardProps extends Omit<CallProps, 'url' | 'headers' | 'body'> {
+  readonly baseUrl: string;
+  readonly idempotencyKey: string;
+}
+
+/** The call that sends the first card. */
+export const SendCard = ({ baseUrl, idempotencyKey, ...call }: SendCardProps) => (
+  <Call
+    {...call}
+    url={`${baseUrl}/api/v1/cards`}
+    headers={{ 'Idempotency-Key': idempotencyKey }}
+    body={firstRequest}
+  />
+);
 
 /** A sample response: for an operation that may find an existing thing, the response for a new one. */
 const Response = ({ route }: { readonly route: Route }) => {

@@ -1,7 +1,7 @@
 import { ButtonLink } from '../web/parts.js';
 import type { Html } from '../web/prose.js';
-import { Call, Json } from './code.js';
-import { firstRequest, firstResponse } from '../document/first-card.js';
+import { Json, SendCard } from './code.js';
+import { firstResponse } from '../document/first-card.js';
 import type { Group } from './groups.js';
 import type { Context, DocsPage } from './page.js';
 import { errorsPlace, eventsPlace, guideNames, guidePlace, homePlace, operatorPlace } from './places.js';
@@ -41,12 +41,7 @@ export const homePage = ({ baseUrl, customers, operators }: Context): DocsPage =
         </p>
       </div>
       <div>
-        <Call
-          name="send"
-          url={`${baseUrl}/api/v1/cards`}
-          headers={{ 'Idempotency-Key': 'first-card-1' }}
-          body={firstRequest}
-        />
+        <SendCard name="send" baseUrl={baseUrl} idempotencyKey="first-card-1" />
         <Json title="201" value={firstResponse(baseUrl)} />
       </div>
     </div>

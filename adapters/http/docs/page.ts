@@ -23,8 +23,10 @@ export interface Part {
   readonly words?: string;
 }
 
-/** The content of a guide, on a service at a certain address. */
-export type Guide = (context: Context) => readonly Part[];
+/** The parts of a guide by their ids, on a service at a certain address: each a title and its text. */
+export type Guide = (
+  context: Context,
+) => Readonly<Record<string, readonly [title: string, ...blocks: Html[]]>>;
 
 /** A page of the documentation, before the frame is put around it. */
 export interface DocsPage extends Place {

@@ -9,18 +9,11 @@ import { eventsPage } from './events.js';
 import type { Entry } from './find.js';
 import { framed } from './frame.js';
 import { groupsOf, orderOf, type Group } from './groups.js';
-import { authentication } from './guides/authentication.js';
-import { cards } from './guides/cards.js';
-import { changelog } from './guides/changelog.js';
-import { clients } from './guides/clients.js';
-import { contacts } from './guides/contacts.js';
-import { feeds } from './guides/feeds.js';
-import { hooks } from './guides/hooks.js';
-import { idempotency } from './guides/idempotency.js';
-import { lists } from './guides/lists.js';
-import { quickStart } from './guides/quick-start.js';
-import { testing } from './guides/testing.js';
-import { webhooks } from './guides/webhooks.js';
+import { authentication, idempotency, lists } from './guides/calls.js';
+import { cards, contacts, hooks } from './guides/cards.js';
+import { changelog, clients } from './guides/files.js';
+import { quickStart, testing } from './guides/own-machine.js';
+import { feeds, webhooks } from './guides/webhooks.js';
 import { homePage } from './home.js';
 import { markdownOf } from './markdown.js';
 import { operatorPage } from './operator.js';
@@ -30,6 +23,7 @@ import type { GuideName } from './places.js';
 import { recordedPage } from './recorded.js';
 import { referencePage } from './reference.js';
 import { entriesOf, searchPage } from './search.js';
+import { part } from './text.js';
 
 const guides: Readonly<Record<GuideName, Guide>> = {
   'quick-start': quickStart,
@@ -55,7 +49,9 @@ const makersOf = (context: Context): ReadonlyMap<string, () => DocsPage> => {
     (group: Group): Maker => [group.path, () => referencePage(group, baseUrl, audience)];
   const guide = (name: (typeof places.guideNames)[number]): Maker => {
     const place = places.guidePlace(name);
-    return [place.path, () => ({ ...place, for: 'customers', shape: 'guide', parts: guides[name](context) })];
+    const parts = () =>
+      Object.entries(guides[name](context)).map(([id, [title, ...blocks]]) => part(id, title, ...blocks));
+    return [place.path, () => ({ ...place, for: 'customers', shape: 'guide', parts: parts() })];
   };
   const forCustomers: readonly Maker[] = [
     [places.homePlace.path, () => homePage(context)],

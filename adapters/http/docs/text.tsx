@@ -44,6 +44,12 @@ export const part = (id: string, title: string, ...blocks: readonly Html[]): Par
   body: text(...blocks),
 });
 
+/** Rows about words of the API: each with its meanings. */
+export const rowsAbout = (
+  meanings: Readonly<Record<string, string | readonly string[]>>,
+): readonly (readonly string[])[] =>
+  Object.entries(meanings).map(([word, means]) => [`\`${word}\``, ...[means].flat()]);
+
 /** A table of sentences. The first cell of a row names its subject. */
 export const grid = (label: string, names: readonly string[], rows: readonly (readonly string[])[]): Html => (
   <Table
