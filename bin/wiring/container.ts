@@ -7,7 +7,6 @@ import { pictureRoutes } from '../../adapters/http/api/pictures.js';
 import { cardRoutes } from '../../adapters/http/api/cards.js';
 import { previewRoutes } from '../../adapters/http/api/previews.js';
 import { contactRoutes } from '../../adapters/http/api/contacts.js';
-import { operatorContactRoutes } from '../../adapters/http/operator/contacts.js';
 import { deliveryMetrics } from '../../adapters/http/api/delivery-metrics.js';
 import { erasureRoutes } from '../../adapters/http/operator/erasures.js';
 import { exportRoutes } from '../../adapters/http/operator/exports.js';
@@ -25,7 +24,7 @@ import { operatorRequestRoutes } from '../../adapters/http/operator/requests.js'
 import { organizationRoutes } from '../../adapters/http/operator/organizations.js';
 import { peopleRoutes } from '../../adapters/http/operator/people.js';
 import { catalogueRoutes } from '../../adapters/http/operator/catalogue.js';
-import { customerRoutes } from '../../adapters/http/operator/customers.js';
+import { customerRoutes, operatorContactRoutes } from '../../adapters/http/operator/customers.js';
 import { operatorWebhookRoutes } from '../../adapters/http/operator/webhooks.js';
 import { httpMetrics } from '../../adapters/http/server/request-log.js';
 import { httpServer } from '../../adapters/http/server/server.js';

@@ -96,7 +96,11 @@ const wholeBody = ({ card, order, message }: CardForOperator, baseUrl: string) =
   source: order.source.kind,
 });
 
-const undecodable = 'card_not_found';
+const ofCard = {
+  access: floorAccess,
+  params: api.cardCodeParam,
+  undecodable: 'card_not_found',
+} as const;
 export const reasonLike = (example: string) =>
   z.object({ reason: text('The reason, in your words.', example, reasonFacts) });
 export const withReason = reasonLike('The apartment number is missing.');
@@ -126,9 +130,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
     return { body: wholeBody(was, deps.baseUrl()) };
   };
   const changing = {
-    access: floorAccess,
-    params: api.cardCodeParam,
-    undecodable,
+    ...ofCard,
     answers: { 200: cardForOperatorSchema },
     errors: ['invalid_transition'],
   } as const;
@@ -159,10 +161,8 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
     operatorRoute('GET /cards/:card_code', {
       id: 'getOperatorsCard',
       summary: 'Look up any card, as it is or as it was',
-      access: floorAccess,
-      params: api.cardCodeParam,
+      ...ofCard,
       query: atQuery,
-      undecodable,
       answers: { 200: cardForOperatorSchema.extend(asOfField) },
       handle: async ({ params, query }) => {
         const code = codeFrom(params.card_code);
@@ -175,10 +175,8 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
     operatorRoute(`GET /cards/:card_code/history`, {
       id: 'getCardHistory',
       summary: 'List the events of a card, oldest first: all of them, or those up to a moment',
-      access: floorAccess,
-      params: api.cardCodeParam,
+      ...ofCard,
       query: atQuery,
-      undecodable,
       answers: { 200: listOf(historyRow, 'CardHistory', asOfField) },
       handle: async ({ params, query }) => {
         const code = codeFrom(params.card_code);
@@ -187,7 +185,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
         const last = events.at(-1);
         const actors = await namedActors(deps.streams, events);
         const data = events.map(({ position, revision, id, type, metadata, data: facts }, index) => ({
-          position: position === null ? null : String(position),
+          position: position?.toString() ?? null,
           revision: String(revision),
           id,
           type,
@@ -241,18 +239,13 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
     operatorRoute(`POST /cards/:card_code/cancel`, {
       id: 'cancelCardAsOperator',
       summary: 'Cancel a card, without a webhook',
-      access: floorAccess,
-      params: api.cardCodeParam,
-      undecodable,
+      ...ofCard,
       answers: { 200: api.cancelledCard },
       errors: ['too_late_to_cancel'],
       handle: async (request) => {
         const code = codeFrom(request.params.card_code);
-        const { creditsReturned } = await cancelCard(
-          deps,
-          { code, org: null },
-          newCommand(deps, byOperator(request), null),
-        );
+        const command = newCommand(deps, byOperator(request), null);
+        const { creditsReturned } = await cancelCard(deps, { code, org: null }, command);
         return { body: api.cancelledBody(code, creditsReturned) };
       },
     }),

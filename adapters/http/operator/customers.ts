@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import { listContactsAt } from '../../../application/contacts/list-contacts.js';
 import {
   addDesign,
   addToDoNotMail,
+  organizationOf,
   removeDesign,
   removeFromDoNotMail,
   withdrawDesign,
@@ -9,10 +11,13 @@ import {
 } from '../../../application/organizations/administer.js';
 import { listDoNotMail, type OfficeListDeps } from '../../../application/organizations/operator-lists.js';
 import { readDesigns, readDesignsAt } from '../../../application/organizations/read-accounts.js';
+import { saveUnerased } from '../../../domain/contact.js';
 import { readEmail, readMailbox } from '../../../domain/email.js';
 import { readLine } from '../../../domain/text.js';
 import { design, designBody, type AccountRouteDeps } from '../api/account.js';
-import { asOfBody, asOfField, atQuery, momentFrom } from '../api/as-of.js';
+import { asOfBody, asOfField, atParam, atQuery, momentFrom, pastPage } from '../api/as-of.js';
+import { contactRecord, readContact } from '../api/contact-fields.js';
+import * as contacts from '../api/contacts.js';
 import { byId, instant, listOf, pageOf, timestamp, wholeList } from '../api/responses.js';
 import { optionalText, text } from '../schema/fields.js';
 import * as shown from '../schema/shown.js';
@@ -144,6 +149,40 @@ export const customerRoutes = (
       const { email: address } = request.params;
       await removeFromDoNotMail(deps, byOperator(request), request.params.org, address);
       return { body: { email: address, do_not_mail: false } };
+    },
+  }),
+];
+
+/** For the operator: contacts, without a rate limit: for imports, which leave erased contacts erased. */
+export const operatorContactRoutes = (deps: contacts.ContactRouteDeps): readonly Route[] => [
+  operatorRoute('POST /organizations/:org/contacts', {
+    id: 'saveOrganizationContact',
+    body: { schema: contactRecord, read: readContact },
+    failure: 'create_failed',
+    ...contacts.saveContactOperation,
+    errors: ['invalid_transition'],
+    handle: async (request, contact) => {
+      const { org } = request.params;
+      await organizationOf(deps, org);
+      return contacts.answerSaved(deps, byOperator(request), org, contact, { decide: saveUnerased });
+    },
+  }),
+  operatorRoute('GET /organizations/:org/contacts', {
+    id: 'listOrganizationContacts',
+    query: contacts.contactsQuery.extend({ at: atParam }),
+    ...contacts.listContactsOperation,
+    description: `${contacts.listContactsOperation.description} As they are or as they were; those that were deleted since are in neither.`,
+    answers: {
+      200: ['One page of contacts.', listOf(contacts.contactResponse, 'ContactListThen', asOfField)],
+    },
+    handle: async ({ params: { org }, query }) => {
+      const moment = await momentFrom(deps.store, query.at, 'at');
+      if (moment !== null) {
+        const pasts = await listContactsAt(deps, org, moment, contacts.contactsWanted(query));
+        return pastPage(pasts, query.limit, byId, contacts.contactBody);
+      }
+      await organizationOf(deps, org);
+      return contacts.contactsPage(deps, org, query);
     },
   }),
 ];

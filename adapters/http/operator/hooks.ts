@@ -11,14 +11,13 @@ import {
 } from '../../../application/hooks/hooks.js';
 import { unusedHook, type HookCall } from '../../../application/ports/hook-calls.js';
 import { newCommand } from '../../../application/writing/execute.js';
-import { DomainError } from '../../../domain/errors.js';
 import { asOfField, momentFrom, pastPage } from '../api/as-of.js';
 import { byId, instant, listOf, pageOf, timestamp } from '../api/responses.js';
 import { labelFacts, optional, optionalText } from '../schema/fields.js';
 import * as shown from '../schema/shown.js';
 import { parseValues, whole, type JsonObject } from '../schema/read.js';
 import type { Route } from '../server/route.js';
-import { byOperator, operatorRoute, pageAtQuery, pageQuery } from './route.js';
+import { byOperator, nothingToChange, operatorRoute, pageAtQuery, pageQuery } from './route.js';
 
 export interface OperatorHookRouteDeps extends HookDeps {
   readonly baseUrl: () => string;
@@ -113,12 +112,6 @@ const readChange = (sent: JsonObject) => {
   };
 };
 
-const nothingToChange = () =>
-  new DomainError(
-    'invalid_parameter',
-    'Send what is to be changed: `paused`, `label`, `design_id`, `template` or `signed_by`.',
-  );
-
 /** For the operator: create, pause, resume and delete hooks, and read their call logs. */
 export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[] => [
   operatorRoute('POST /organizations/:org/hooks', {
@@ -193,7 +186,8 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
     answers: { 200: ['The hook. A repeat changes nothing.', hookResponse] },
     handle: async (request, change) => {
       const { org: owner } = request.params;
-      if (Object.keys(change).length === 0) throw nothingToChange();
+      if (Object.keys(change).length === 0)
+        throw nothingToChange('`paused`, `label`, `design_id`, `template` or `signed_by`');
       const command = newCommand(deps, byOperator(request), owner);
       return { body: bodyOf(await updateHook(deps, owner, request.params.id, change, command)) };
     },

@@ -12,12 +12,11 @@ import {
   type ListedOrganization,
 } from '../../../application/organizations/read-organizations.js';
 import type { CardStatus } from '../../../domain/card.js';
-import { DomainError } from '../../../domain/errors.js';
 import { readLine } from '../../../domain/text.js';
 import { optional, optionalText, text } from '../schema/fields.js';
 import * as shown from '../schema/shown.js';
 import { whole } from '../schema/read.js';
-import { byOperator, pageQuery, operatorRoute } from './route.js';
+import { byOperator, nothingToChange, pageQuery, operatorRoute } from './route.js';
 import { byId, instant, listOf, pageOf, timestamp } from '../api/responses.js';
 import type { Route } from '../server/route.js';
 
@@ -94,9 +93,6 @@ const organizationQuery = pageQuery.extend({
   ),
 });
 
-const nothingToChange = () =>
-  new DomainError('invalid_parameter', 'Send what is to be changed: `name`, `house_hand` or `suspended`.');
-
 export const organizationRoutes = (deps: AdministrationDeps & ReadAccountsDeps): readonly Route[] => [
   operatorRoute('POST /organizations', {
     id: 'createOrganization',
@@ -133,7 +129,8 @@ export const organizationRoutes = (deps: AdministrationDeps & ReadAccountsDeps):
     body: whole(organizationChange),
     answers: { 200: changedOrganization },
     handle: async (request, { name, house_hand: houseHand, suspended: isSuspended }) => {
-      if (name === null && houseHand === null && isSuspended === null) throw nothingToChange();
+      if (name === null && houseHand === null && isSuspended === null)
+        throw nothingToChange('`name`, `house_hand` or `suspended`');
       const change = { name, houseHand, isSuspended };
       const changed = await changeOrganization(deps, byOperator(request), request.params.org, change);
       return { body: { ...bodyOf(changed), suspended: changed.isSuspended } };

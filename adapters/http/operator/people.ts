@@ -12,7 +12,7 @@ import { issueLink } from '../../../application/access/sign-in-links.js';
 import { root } from '../../../application/access/sessions.js';
 import { maxContactTextLength } from '../../../domain/contact.js';
 import { readMailbox } from '../../../domain/email.js';
-import { Instant, Uuid } from '../../../domain/ids.js';
+import { Uuid } from '../../../domain/ids.js';
 import type { Member } from '../../../domain/members.js';
 import { memberRoles, staffRoles } from '../../../domain/permissions.js';
 import { readLine } from '../../../domain/text.js';
@@ -22,7 +22,7 @@ import * as shown from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import { asOfBody, asOfField, atQuery, momentFrom } from '../api/as-of.js';
 import { byOperator, rootAccess, operatorRoute } from './route.js';
-import { instant, listOf, timestamp, wholeList } from '../api/responses.js';
+import { instant, listOf, timestamp, timestampAt, wholeList } from '../api/responses.js';
 import type { Route } from '../server/route.js';
 
 export interface PeopleRouteDeps extends PeopleDeps {
@@ -70,13 +70,10 @@ const memberBody = ({ id, person, role: has, account, expires }: Member) => ({
  * the staff: it depends on the account.
  */
 export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
-  const address = (path: string, params: Readonly<Record<string, string>>): string => {
+  const linkBody = (path: string, params: Readonly<Record<string, string>>, expires: string) => {
     const { origin, prefix } = placeOf(deps.baseUrl());
-    return `${origin}${pageUrl(prefix, path, params)}`;
+    return { body: { url: `${origin}${pageUrl(prefix, path, params)}`, expires_at: expires } };
   };
-  const linkBody = (path: string, params: Readonly<Record<string, string>>, ends: number) => ({
-    body: { url: address(path, params), expires_at: timestamp(Instant.parse(new Date(ends).toISOString())) },
-  });
   return [
     operatorRoute('POST /console-links', {
       id: 'makeConsoleLink',
@@ -87,7 +84,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
       answers: { 201: linkTo('enter') },
       handle: async () => {
         const { token, ends } = await issueLink(deps, 'enter', root);
-        return linkBody(paths.enter, { link: token }, ends);
+        return linkBody(paths.enter, { link: token }, timestampAt(ends));
       },
     }),
     operatorRoute(`POST /organizations/:org/members`, {
@@ -98,12 +95,9 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
       errors: ['invalid_transition'],
       handle: async (request, { email, name, role }) => {
         const { org } = request.params;
-        const { token, expires } = await inviteMember(deps, byOperator(request), org, {
-          email,
-          name,
-          role,
-        });
-        return linkBody(paths.join, { organization: org, invitation: token }, Date.parse(expires));
+        const invited = { email, name, role };
+        const { token, expires } = await inviteMember(deps, byOperator(request), org, invited);
+        return linkBody(paths.join, { organization: org, invitation: token }, timestamp(expires));
       },
     }),
     operatorRoute(`GET /organizations/:org/members`, {
@@ -148,7 +142,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
       handle: async (request) => {
         const id = Uuid.parse(request.params.id);
         const { token, ends } = await issueReset(deps, byOperator(request), request.params.org, id);
-        return linkBody(paths.reset, { link: token }, ends);
+        return linkBody(paths.reset, { link: token }, timestampAt(ends));
       },
     }),
   ];

@@ -63,10 +63,8 @@ const reconciliation = shown.component('Reconciliation', 'The credits of an orga
   }),
 });
 
-const positionText = (at: bigint | null): string | null => (at === null ? null : String(at));
-
 const bookingBody = ({ position: at, at: time, ...rest }: Booking) => ({
-  position: positionText(at),
+  position: at?.toString() ?? null,
   at: timestamp(time),
   ...rest,
 });
@@ -80,11 +78,11 @@ const bodyOf = (asked: object, { purchases, withdrawals, open, findings, ...sums
   open: open.map(({ at, position: place, ...item }) => ({
     ...item,
     at: timestamp(at),
-    position: positionText(place),
+    position: place?.toString() ?? null,
   })),
   findings: findings.map(({ position: place, ...finding }) => ({
     ...finding,
-    position: positionText(place),
+    position: place?.toString() ?? null,
   })),
 });
 

@@ -69,7 +69,7 @@ const rowOf = (request: RequestRecord) => {
 
 const bodyOf = ({ request, events }: ShownRequest) => {
   const shown = events.map(({ position: place, stream, revision, type, metadata }) => ({
-    position: place === null ? null : String(place),
+    position: place?.toString() ?? null,
     stream,
     revision: String(revision),
     type,

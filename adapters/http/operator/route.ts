@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { OperatorScope } from '../../../domain/api-key.js';
+import { DomainError } from '../../../domain/errors.js';
 import { OrganizationId } from '../../../domain/ids.js';
 import { atParam } from '../api/as-of.js';
 import { idParam, pageCursor, pageLimit, text } from '../schema/fields.js';
@@ -96,6 +97,10 @@ export const operatorRoute = <
     tags: ['operator'],
   });
 };
+
+/** The refusal of a change without a field. */
+export const nothingToChange = (fields: string) =>
+  new DomainError('invalid_parameter', `Send what is to be changed: ${fields}.`);
 
 /** The query of a list that can grow without limit. */
 export const pageQuery = z.object({

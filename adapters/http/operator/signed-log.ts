@@ -13,7 +13,7 @@ import { text, unlistedParam } from '../schema/fields.js';
 import { examples } from '../schema/shown.js';
 import { sharedDocument } from '../server/documents.js';
 import { operatorAccess, operatorRoute } from './route.js';
-import { route, type BytesResponse, type Route } from '../server/route.js';
+import { pathParameters, route, type BytesResponse, type Route } from '../server/route.js';
 
 export interface LogRouteDeps {
   readonly tiles: LogTiles;
@@ -58,27 +58,24 @@ const tileOf = async (deps: LogRouteDeps, path: string): Promise<BytesResponse> 
   return { type: 'application/octet-stream', bytes, ...(mayBeKept && { headers: forever }) };
 };
 
-const segments = ['a', 'b', 'c', 'd', 'e', 'f'] as const;
-
 /** A tile's path has two to six parts: its level, its number in groups of three digits, and its width. */
 const tilePaths = (
   deps: LogRouteDeps,
   level: ':level' | 'entries',
   access: Route['access'],
 ): readonly Route[] =>
-  [1, 2, 3, 4, 5].map((count) => {
-    const names = segments.slice(0, count);
-    const all = level === ':level' ? ['level', ...names] : names;
-    return route(`GET /log/tile/${level}/${names.map((name) => `:${name}`).join('/')}`, {
-      id: `getTile${level === ':level' ? '' : 'OfEntries'}${count}`,
+  [':a', ':b', ':c', ':d', ':e'].map((_, at, segments) => {
+    const path = `tile/${level}/${segments.slice(0, at + 1).join('/')}`;
+    return route(`GET /log/${path}`, {
+      id: `getTile${level === ':level' ? '' : 'OfEntries'}${at + 1}`,
       summary: 'Read a tile of the log',
       access,
-      params: z.object(Object.fromEntries(all.map((name) => [name, unlistedParam]))),
+      params: z.object(Object.fromEntries(pathParameters(path).map((name) => [name, unlistedParam]))),
       hidden: true,
       handle: ({ params }) =>
         tileOf(
           deps,
-          ['tile', ...(level === ':level' ? [] : [level]), ...all.map((name) => params[name])].join('/'),
+          path.replaceAll(/:(\w+)/g, (__, name: string) => params[name] ?? ''),
         ),
     });
   });

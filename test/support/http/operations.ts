@@ -1,7 +1,6 @@
 import { accountRoutes } from '../../../adapters/http/api/account.js';
 import { cardRoutes } from '../../../adapters/http/api/cards.js';
 import { contactRoutes } from '../../../adapters/http/api/contacts.js';
-import { operatorContactRoutes } from '../../../adapters/http/operator/contacts.js';
 import { movementRoutes } from '../../../adapters/http/api/credit-movements.js';
 import { erasureRoutes } from '../../../adapters/http/operator/erasures.js';
 import { exportRoutes } from '../../../adapters/http/operator/exports.js';
@@ -19,7 +18,7 @@ import { reconciliationRoutes } from '../../../adapters/http/operator/reconcilia
 import { peopleRoutes } from '../../../adapters/http/operator/people.js';
 import { operatorWebhookRoutes } from '../../../adapters/http/operator/webhooks.js';
 import { catalogueRoutes } from '../../../adapters/http/operator/catalogue.js';
-import { customerRoutes } from '../../../adapters/http/operator/customers.js';
+import { customerRoutes, operatorContactRoutes } from '../../../adapters/http/operator/customers.js';
 import { previewRoutes } from '../../../adapters/http/api/previews.js';
 import { webhookRoutes } from '../../../adapters/http/api/webhooks.js';
 import { exampleOf } from '../../../adapters/http/document/samples.js';
