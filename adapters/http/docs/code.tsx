@@ -1,4 +1,3 @@
-import { fileOf, type Html } from '../web/prose.js';
 import { firstRequest } from '../document/first-card.js';
 import {
   inLanguages,
@@ -8,6 +7,7 @@ import {
   type SampleRequest,
 } from '../document/samples.js';
 import type { Route } from '../server/route.js';
+import { fileOf, type Html } from '../web/prose.js';
 import { highlighted, type Language } from './highlight.js';
 
 interface SampleProps {
@@ -89,20 +89,16 @@ const Languages = ({ name, samples, terminal }: LanguagesProps) => (
   </fieldset>
 );
 
-interface CallProps {
+interface CallProps extends Pick<SampleRequest, 'url' | 'shows'> {
   /** Distinguishes it from the other calls of the page. */
   readonly name: string;
   readonly method?: 'DELETE';
-  /** `$NAME` in it is a variable of the environment. */
-  readonly url: string;
   /** The variable with the key; API_KEY if it isn't named, null if the address is a credential itself. */
   readonly credential?: SampleRequest['credential'];
   readonly body?: object;
   /** The file that curl sends instead, if it holds the body. */
   readonly file?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** A header of the response to look at. */
-  readonly shows?: string;
   /** Whether the response goes on as things happen. */
   readonly streams?: boolean;
   /** The terminal or file that the call with curl is typed into. */
@@ -160,11 +156,17 @@ export const Samples = ({ route, baseUrl }: { readonly route: Route; readonly ba
   </div>
 );
 
+interface ExcerptProps extends Pick<SampleProps, 'language'>, Pick<FigureProps, 'title'> {
+  readonly file: string;
+  readonly first: string;
+  readonly last: string;
+}
+
 /** The lines of an example from one that begins so to the next that is so. Throws if they aren't there. */
-export const excerpt = (file: string, first: string, last: string): string => {
+export const Excerpt = ({ file, first, last, language, title = `examples/${file}` }: ExcerptProps) => {
   const lines = fileOf(`examples/${file}`).split('\n');
   const from = lines.findIndex((line) => line.startsWith(first));
   const to = lines.indexOf(last, from);
   if (from < 0 || to < 0) throw new Error(`examples/${file} has no lines from ${first} to ${last}`);
-  return lines.slice(from, to + 1).join('\n');
+  return <Code language={language} title={title} source={lines.slice(from, to + 1).join('\n')} />;
 };

@@ -78,21 +78,14 @@ const groupOf = (route: Route): string => {
   return Object.keys(words).find((name) => words[name]?.includes(subject)) ?? subject;
 };
 
-/** The default title of a word. */
-const plainly = (word: string): Titled => ({
-  title: `${word.charAt(0).toUpperCase()}${word.slice(1)}`,
-  about: `About ${word}.`,
-});
-
-const grouped = (routes: readonly Route[], titles: Readonly<Record<string, Titled>>, below: string) => {
-  const found = new Set(routes.map(groupOf));
-  const names = [...Object.keys(titles).filter((name) => found.has(name)), ...found];
-  return [...new Set(names)].map((name): Group => ({
-    ...(titles[name] ?? plainly(name)),
-    path: `${below}/${name}`,
-    routes: routes.filter((route) => groupOf(route) === name),
-  }));
-};
+const grouped = (routes: readonly Route[], titles: Readonly<Record<string, Titled>>, below: string) =>
+  Object.entries(titles)
+    .map(([name, titled]): Group => ({
+      ...titled,
+      path: `${below}/${name}`,
+      routes: routes.filter((route) => groupOf(route) === name),
+    }))
+    .filter((group) => group.routes.length > 0);
 
 /** Public operations, such as `/healthz`, are among the customers' if this listener serves any of those. */
 export const groupsOf = (routes: readonly Route[]): Groups => {

@@ -20,18 +20,16 @@ const shown = (
   path: string,
   id: string,
   summary: string,
-  document: () => SharedDocument | Promise<SharedDocument>,
+  make: () => SharedDocument | Promise<SharedDocument>,
 ): Route =>
   route(`GET ${path}`, {
     ...hidden(id, summary),
-    handle: async () => ({ document: await document() }),
-  });
-
-/** Below `/api` and `/operator` nothing is cached, and nothing has an ETag. (decision 10) */
-const uncached = (path: string, id: string, summary: string, document: () => SharedDocument): Route =>
-  route(`GET ${path}`, {
-    ...hidden(id, summary),
-    handle: async () => ({ type: document().type, bytes: document().plain }),
+    handle: async () => {
+      const document = await make();
+      // Below `/api` and `/operator` nothing is cached, and nothing has an ETag. (decision 10)
+      const isUncached = /^\/(api|operator)\//.test(path);
+      return isUncached ? { type: document.type, bytes: document.plain } : { document };
+    },
   });
 
 /** The pages of the documentation that are the same for every reader. */
@@ -98,11 +96,11 @@ export const docsRoutes = (
   return [
     shown('/openapi.json', 'getOpenApi', 'The OpenAPI document', openApi('all')),
     ...(has('key')
-      ? [uncached('/api/openapi.json', 'getApi', 'The OpenAPI document for customers', openApi('public'))]
+      ? [shown('/api/openapi.json', 'getApi', 'The OpenAPI document for customers', openApi('public'))]
       : []),
     ...(has('operator')
       ? [
-          uncached(
+          shown(
             '/operator/openapi.json',
             'getOperatorApi',
             'The OpenAPI document of the operator API',

@@ -9,9 +9,8 @@ export interface Field {
   readonly required: boolean;
 }
 
-const alternatives = (schema: JsonSchema): readonly JsonSchema[] => schema.anyOf ?? [schema];
 const concrete = (schema: JsonSchema): JsonSchema =>
-  alternatives(schema).find((candidate) => candidate.type !== 'null') ?? schema;
+  schema.anyOf?.find((candidate) => candidate.type !== 'null') ?? schema;
 
 /** The fields of an object; fields inside objects and lists have dotted names. */
 export const fieldsOf = (schema: JsonSchema, prefix = ''): readonly Field[] =>
@@ -58,7 +57,7 @@ const limits = (schema: JsonSchema): string =>
       ? ''
       : `At most ${schema.maxLength} characters.`,
   ]
-    .filter((text) => text !== '')
+    .filter(Boolean)
     .join(' ');
 
 interface FieldsProps {

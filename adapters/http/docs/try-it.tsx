@@ -1,74 +1,19 @@
-import { jsonSchemaOf, type JsonSchema } from '../schema/json-schema.js';
-import { templateOf, type Route } from '../server/route.js';
 import { exampleOf } from '../document/samples.js';
-import type { Html } from '../web/prose.js';
+import { jsonSchemaOf } from '../schema/json-schema.js';
+import { templateOf, type Route } from '../server/route.js';
 import type { DocsPage } from './page.js';
 
-interface InputProps {
-  readonly operation: string;
-  readonly place: 'path' | 'query' | 'header';
-  readonly name: string;
-}
-
-const Input = ({ operation, place, name }: InputProps) => {
-  const id = `${operation}-${place}-${name}`;
-  const required = place === 'path';
-  return (
-    <>
-      <label for={id}>
-        <code>{name}</code>
-        {required ? '' : ' (optional)'}
-      </label>
-      <input
-        id={id}
-        data-in={place}
-        data-name={name}
-        autocomplete="off"
-        spellcheck={false}
-        required={required}
-      />
-    </>
+/** The inputs of a call besides its body, by where they are sent. */
+const inputsOf = ({ params, query, headers = {} }: Route) =>
+  Object.entries({ path: params.shape, query: query.shape, header: headers }).flatMap(([place, named]) =>
+    Object.keys(named).map((name) => ({ place, name })),
   );
-};
-
-const warning = ({ method, access }: Route): Html | null =>
-  method === 'GET' || access.kind === 'public' ? null : (
-    <p class="note">
-      This is a real call: it changes data of this service. A card that a service in production accepts is
-      made, mailed and charged; one on your own machine is not mailed.
-    </p>
-  );
-
-const credential = ({ access }: Route): Html | null =>
-  access.kind === 'key' || access.kind === 'operator' ? (
-    <p>
-      It is sent with the {access.kind === 'key' ? 'key' : 'operator token'} in{' '}
-      <a href="#key">the field at the top</a>.
-    </p>
-  ) : null;
-
-const BodyField = ({ id, schema }: { readonly id: string; readonly schema: JsonSchema }) => {
-  const example = JSON.stringify(exampleOf(schema), null, 2);
-  return (
-    <>
-      <label for={id}>Body</label>
-      <textarea id={id} data-in="body" rows={example.split('\n').length + 1} spellcheck={false}>
-        {example}
-      </textarea>
-    </>
-  );
-};
-
-const inputsOf = ({ params, query, headers = {} }: Route) => [
-  ...Object.keys(params.shape).map((name) => ['path', name] as const),
-  ...Object.keys(query.shape).map((name) => ['query', name] as const),
-  ...Object.keys(headers).map((name) => ['header', name] as const),
-];
 
 /** A form that sends the call, for browsers with scripts; null for streams, which have no end. */
 export const TryIt = ({ route }: { readonly route: Route }) => {
-  const { method, path } = route;
+  const { id: operation, method, path, access, body } = route;
   if (Object.values(route.responses).some(({ type }) => type === 'text/event-stream')) return null;
+  const example = body && JSON.stringify(exampleOf(jsonSchemaOf(body.schema)), null, 2);
   return (
     <details class="try">
       <summary>
@@ -77,15 +22,52 @@ export const TryIt = ({ route }: { readonly route: Route }) => {
       <noscript>
         <p>Sending needs a script. The samples do the same in a terminal.</p>
       </noscript>
-      <form data-method={method} data-path={templateOf(path)} data-access={route.access.kind}>
-        {warning(route)}
-        {inputsOf(route).map(([place, name]) => (
-          <Input operation={route.id} place={place} name={name} />
-        ))}
-        {route.body === null ? null : (
-          <BodyField id={`${route.id}-body`} schema={jsonSchemaOf(route.body.schema)} />
+      <form data-method={method} data-path={templateOf(path)} data-access={access.kind}>
+        {method === 'GET' || access.kind === 'public' ? null : (
+          <p class="note">
+            This is a real call: it changes data of this service. A card that a service in production accepts
+            is made, mailed and charged; one on your own machine is not mailed.
+          </p>
         )}
-        {credential(route)}
+        {inputsOf(route).map(({ place, name }) => {
+          const id = `${operation}-${place}-${name}`;
+          const required = place === 'path';
+          return (
+            <>
+              <label for={id}>
+                <code>{name}</code>
+                {required ? '' : ' (optional)'}
+              </label>
+              <input
+                id={id}
+                data-in={place}
+                data-name={name}
+                autocomplete="off"
+                spellcheck={false}
+                required={required}
+              />
+            </>
+          );
+        })}
+        {example === null ? null : (
+          <>
+            <label for={`${operation}-body`}>Body</label>
+            <textarea
+              id={`${operation}-body`}
+              data-in="body"
+              rows={example.split('\n').length + 1}
+              spellcheck={false}
+            >
+              {example}
+            </textarea>
+          </>
+        )}
+        {access.kind === 'key' || access.kind === 'operator' ? (
+          <p>
+            It is sent with the {access.kind === 'key' ? 'key' : 'operator token'} in{' '}
+            <a href="#key">the field at the top</a>.
+          </p>
+        ) : null}
         <button type="submit">Send {method}</button>
         <div class="response" role="status" aria-live="polite"></div>
       </form>

@@ -118,9 +118,6 @@ const meanings: Readonly<Record<string, string>> = {
 const meaningOf = (path: readonly string[]): string | undefined =>
   path.map((_, at) => meanings[path.slice(at).join('.')]).find((meaning) => meaning !== undefined);
 
-/** The keywords below which there are schemas of the same fields. */
-const nested: ReadonlySet<string> = new Set(['items', 'anyOf', 'oneOf', 'allOf']);
-
 const inside = (value: unknown, path: readonly string[]): unknown => {
   if (Array.isArray(value)) return value.map((each: unknown) => inside(each, path));
   return isPlainObject(value) ? withMeanings(value, path) : value;
@@ -128,15 +125,18 @@ const inside = (value: unknown, path: readonly string[]): unknown => {
 
 /** A JSON Schema of event data, with the meaning of each field. */
 export const withMeanings = (schema: Node, path: readonly string[] = []): Node => {
-  const described = ([keyword, value]: readonly [string, unknown]): [string, unknown] => {
-    if (keyword !== 'properties' || !isPlainObject(value))
-      return [keyword, nested.has(keyword) ? inside(value, path) : value];
-    const fields = Object.entries(value).map(([name, field]): [string, Node] => {
-      const here = [...path, name];
-      const meaning = meaningOf(here);
-      return [name, { ...withMeanings(field as Node, here), ...(meaning && { description: meaning }) }];
-    });
-    return [keyword, Object.fromEntries(fields)];
-  };
-  return Object.fromEntries(Object.entries(schema).map(described));
+  const fieldsOf = (properties: unknown): Node =>
+    Object.fromEntries(
+      Object.entries(properties as Readonly<Record<string, Node>>).map(([name, field]) => {
+        const here = [...path, name];
+        const meaning = meaningOf(here);
+        return [name, { ...withMeanings(field, here), ...(meaning && { description: meaning }) }];
+      }),
+    );
+  return Object.fromEntries(
+    Object.entries(schema).map(([keyword, value]) => [
+      keyword,
+      keyword === 'properties' ? fieldsOf(value) : inside(value, path),
+    ]),
+  );
 };

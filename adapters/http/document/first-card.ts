@@ -1,4 +1,4 @@
-import { capture, unwrap, type DomainError } from '../../../domain/errors.js';
+import type { DomainError } from '../../../domain/errors.js';
 import { exampleMessage, exampleRecipient, readCardFields } from '../api/card-fields.js';
 import { sentCard } from '../api/cards.js';
 import { jsonSchemaOf } from '../schema/json-schema.js';
@@ -17,8 +17,8 @@ export const firstResponse = (baseUrl: string): object =>
 
 /** How it is refused if its ZIP code lacks a digit. */
 export const firstRefusal = (): DomainError => {
-  const recipient = { ...exampleRecipient, zip: '6270' };
-  const read = capture(() => unwrap(readCardFields({ ...firstRequest, recipient }).recipient));
-  if (!('refusal' in read)) throw new Error('A ZIP code of four digits was taken.');
-  return read.refusal;
+  const mistyped = { ...exampleRecipient, zip: '6270' };
+  const { recipient } = readCardFields({ ...firstRequest, recipient: mistyped });
+  if (!('refusal' in recipient)) throw new Error('A ZIP code of four digits was taken.');
+  return recipient.refusal;
 };

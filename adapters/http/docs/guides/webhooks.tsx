@@ -1,5 +1,5 @@
 import { webhookHeaders } from '../../schema/outbound.js';
-import { Call, Code, excerpt } from '../code.js';
+import { Call, Code, Excerpt } from '../code.js';
 import type { Guide } from '../page.js';
 import { grid } from '../text.js';
 
@@ -41,24 +41,18 @@ export const webhooks: Guide = ({ baseUrl }) => ({
     '- **Respond with any 2xx within 10 seconds,** and do your work afterwards.',
     '- **Remember the `id` of the event.** It can arrive twice, and it is the same for all attempts and part of what is signed.',
     '- **Expect any order.** `card.written` may come after `card.mailed`: each event is a statement about the card.',
-    <Code
-      language="js"
-      title="examples/receiver.mjs"
-      source={excerpt('receiver.mjs', 'const receive = async', '};')}
-    />,
+    <Excerpt language="js" file="receiver.mjs" first="const receive = async" last="};" />,
   ],
   signatures: [
     'Check the signature',
     '`service-signature` is `t=<unix seconds>,v1=<hex>`: the HMAC-SHA256 over `t`, a dot and the raw body, keyed with the whole secret, `whsec_` included. Refuse a request whose time differs from yours by more than 300 seconds, so that an old one can’t be replayed.',
     <Code language="js" title="Node" source={verifyInNode} />,
-    <Code
+    <Excerpt
       language="py"
       title="Python (examples/receiver.py)"
-      source={excerpt(
-        'receiver.py',
-        'def verify(',
-        '    return any(matches) and abs(time.time() - int(times[0])) <= TOLERANCE',
-      )}
+      file="receiver.py"
+      first="def verify("
+      last="    return any(matches) and abs(time.time() - int(times[0])) <= TOLERANCE"
     />,
     '`examples/verify-webhook.mjs` of the repository is a file to copy into your project; it also says why a delivery was refused. Libraries for [Standard Webhooks](#headers) work, too.',
   ],
