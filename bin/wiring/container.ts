@@ -18,8 +18,7 @@ import { keyRoutes, operatorKeyRoutes } from '../../adapters/http/operator/keys.
 import { logRoutes } from '../../adapters/http/operator/signed-log.js';
 import { operatorLogRoutes } from '../../adapters/http/operator/log.js';
 import { movementRoutes } from '../../adapters/http/api/credit-movements.js';
-import { creditRoutes } from '../../adapters/http/operator/credits.js';
-import { reconciliationRoutes } from '../../adapters/http/operator/reconciliation.js';
+import { creditRoutes, reconciliationRoutes } from '../../adapters/http/operator/credits.js';
 import { operatorRequestRoutes } from '../../adapters/http/operator/requests.js';
 import { organizationRoutes } from '../../adapters/http/operator/organizations.js';
 import { peopleRoutes } from '../../adapters/http/operator/people.js';

@@ -133,15 +133,10 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
     },
     handle: async (request, { label, design_id: design, template, signed_by: signedBy }) => {
       const { org: owner } = request.params;
-      const made = await makeHook(
-        deps,
-        owner,
-        { label, design, template, signedBy },
-        newCommand(deps, byOperator(request), owner),
-      );
-      return {
-        body: { id: made.id, token: made.token, url: `${deps.baseUrl()}/api/v1/hooks/${made.token}` },
-      };
+      const command = newCommand(deps, byOperator(request), owner);
+      const settings = { label, design, template, signedBy };
+      const { id, token } = await makeHook(deps, owner, settings, command);
+      return { body: { id, token, url: `${deps.baseUrl()}/api/v1/hooks/${token}` } };
     },
   }),
   operatorRoute('GET /organizations/:org/hooks', {

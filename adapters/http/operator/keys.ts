@@ -78,13 +78,10 @@ export const keyRoutes = (deps: KeyRouteDeps): readonly Route[] => [
     summary: 'Create an API key; it is shown only this once',
     body: whole(newKey),
     answers: { 201: z.object({ ...key, key: shown.newSecret('hck') }) },
-    handle: async (request, { scopes: wanted, label, requests_per_minute }) => {
+    handle: async (request, { scopes: wanted, label, requests_per_minute: requestsPerMinute }) => {
       const unique = [...new Set(wanted)];
-      const { id, secret } = await createKey(deps, byOperator(request), request.params.org, {
-        label,
-        scopes: unique,
-        requestsPerMinute: requests_per_minute,
-      });
+      const facts = { label, scopes: unique, requestsPerMinute };
+      const { id, secret } = await createKey(deps, byOperator(request), request.params.org, facts);
       return { body: { id, key: secret, scopes: unique, label } };
     },
   }),
@@ -156,11 +153,8 @@ export const operatorKeyRoutes = (deps: KeyRouteDeps): readonly Route[] => [
     handle: async (request, { scopes: wanted, label, expires_at: sent }) => {
       const unique = [...new Set(wanted)];
       const expiresAt = expiryFrom(sent, deps.clock.instant());
-      const { id, secret } = await createOperatorKey(deps, byOperator(request), {
-        scopes: unique,
-        label,
-        expiresAt,
-      });
+      const facts = { scopes: unique, label, expiresAt };
+      const { id, secret } = await createOperatorKey(deps, byOperator(request), facts);
       const expires = expiresAt && timestamp(expiresAt);
       return { body: { id, key: secret, scopes: unique, label, expires_at: expires } };
     },
