@@ -14,18 +14,14 @@ const notCharged = (status: number): string =>
     ? 'No. Whatever had been started was rolled back: nothing was charged and nothing was sent.'
     : 'No. The request was refused before anything was created: nothing was charged and nothing was sent.';
 
+const final = new Set<ErrorCode>(['too_late_to_cancel', 'revoked_key', 'invalid_hook', 'rehearsal']);
+
 /** Whether to try again, in a few words. */
 const retryOf = (code: ErrorCode): string => {
   const status = statusOf(code);
   if (code === 'rate_limited' || code === 'request_in_progress') return 'After `Retry-After` seconds.';
   if (code === 'no_credits') return 'After adding credits.';
-  if (
-    code === 'too_late_to_cancel' ||
-    code === 'revoked_key' ||
-    code === 'invalid_hook' ||
-    code === 'rehearsal'
-  )
-    return 'No.';
+  if (final.has(code)) return 'No.';
   if (code === 'log_damaged') return 'Later.';
   if (status >= 500) return 'Yes, as it is.';
   if (status === 401) return 'With another key.';

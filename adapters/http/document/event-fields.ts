@@ -93,7 +93,6 @@ const meanings: Readonly<Record<string, string>> = {
   scopes: 'What the key may do.',
   secret: 'Which signing secret it is. The secret itself is in no event.',
   signedBy: 'The name below the messages of the hook; null if there is none.',
-  slug: 'The card of the collection.',
   'source.kind': 'Over the API, by a hook, or by a person in the console.',
   'source.id': 'The key, the hook, or the account of the person.',
   source:
@@ -105,7 +104,6 @@ const meanings: Readonly<Record<string, string>> = {
   template: 'The template of the messages of the hook; null if each payload brings its own.',
   title: 'The title of the card in the collection.',
   url: 'The address of the endpoint.',
-  void: 'A payment whose place in the stream of the card something else took.',
   width: 'The width of the picture of which the front was made, in dots.',
   window: 'The days between which the card should arrive.',
   withArtwork: 'Whether the pictures on the fronts were shown.',

@@ -7,8 +7,7 @@ import { isPlainObject } from '../../../domain/plain-object.js';
  * code of a value that breaks the schema, inherited by what is inside. `x-error-codes`: every code that the
  * field is refused with, if there are several. `x-blank` refused: an empty string is a value and may break
  * the schema; otherwise it counts as omitted. `x-number` text: a JSON number is read as its text. `x-clamp`:
- * a larger number becomes this one. `x-hint` completes the sentence
- * "{param} must be …".
+ * a larger number becomes this one. `x-hint` completes the sentence "{param} must be …".
  */
 export interface JsonSchema {
   readonly $ref?: string;
@@ -48,9 +47,7 @@ type Node = Readonly<Record<string, unknown>>;
  */
 const safeBounds = { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER } as const;
 
-/**
- * Objects in responses are `open`: they say that fields may be added, or clients would refuse these.
- */
+/** Objects in responses are `open`: they say that fields may be added, or clients would refuse these. */
 type Objects = 'open' | 'closed';
 
 /**
