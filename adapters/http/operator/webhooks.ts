@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { organizationOf } from '../../../application/organizations/administer.js';
 import { invalidCursor } from '../../../application/requests/invalid-cursor.js';
-import { unusedEndpoint } from '../../../application/ports/endpoint-gates.js';
+import { unusedEndpoint, type WatchedEndpoint } from '../../../application/ports/endpoint-gates.js';
 import {
   listDeadLetters,
   listEndpoints,
@@ -60,6 +60,18 @@ const watchedEndpoint = shown.component(
   },
 );
 
+const watchedBody = (row: WatchedEndpoint) => ({
+  id: row.endpoint,
+  object: 'webhook_endpoint',
+  organization_id: row.org,
+  url: row.url,
+  active: row.active,
+  failure_count: row.failureCount,
+  consecutive_failures: row.consecutiveFailures,
+  last_success_at: row.lastSuccessAt === null ? null : timestampAt(row.lastSuccessAt),
+  last_failure: row.lastFailure,
+});
+
 const notKnownThen = shown.number('Null if `at` was sent.', 0).min(0).nullable();
 /** How often an endpoint had failed at a moment in the past is not known. */
 const endpointThen = shown.component('WebhookEndpointThen', 'A webhook endpoint as it was.', {
@@ -108,26 +120,9 @@ export const operatorWebhookRoutes = (deps: WebhookDeps): readonly Route[] => {
         const after = startingAfter?.toLowerCase() as Uuid | undefined;
         if (after !== undefined && !(await deps.deliveries.gates.addresses([after])).has(after))
           throw invalidCursor('webhook endpoint');
-        const rows = await deps.deliveries.gates.watched(active !== null, {
-          startingAfter: after ?? null,
-          limit,
-        });
-        return pageOf(
-          rows,
-          limit,
-          ({ endpoint }) => endpoint,
-          (row) => ({
-            id: row.endpoint,
-            object: 'webhook_endpoint',
-            organization_id: row.org,
-            url: row.url,
-            active: row.active,
-            failure_count: row.failureCount,
-            consecutive_failures: row.consecutiveFailures,
-            last_success_at: row.lastSuccessAt === null ? null : timestampAt(row.lastSuccessAt),
-            last_failure: row.lastFailure,
-          }),
-        );
+        const page = { startingAfter: after ?? null, limit };
+        const rows = await deps.deliveries.gates.watched(active !== null, page);
+        return pageOf(rows, limit, ({ endpoint }) => endpoint, watchedBody);
       },
     }),
     operatorRoute(`GET /organizations/:org/deliveries`, {

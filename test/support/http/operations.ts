@@ -3,7 +3,6 @@ import { cardRoutes } from '../../../adapters/http/api/cards.js';
 import { contactRoutes } from '../../../adapters/http/api/contacts.js';
 import { movementRoutes } from '../../../adapters/http/api/credit-movements.js';
 import { erasureRoutes } from '../../../adapters/http/operator/erasures.js';
-import { exportRoutes } from '../../../adapters/http/operator/exports.js';
 import { eventRoutes } from '../../../adapters/http/api/events.js';
 import { hookRoutes } from '../../../adapters/http/api/hooks.js';
 import { operatorHookRoutes } from '../../../adapters/http/operator/hooks.js';
@@ -11,7 +10,7 @@ import { creditRoutes, reconciliationRoutes } from '../../../adapters/http/opera
 import { organizationRoutes } from '../../../adapters/http/operator/organizations.js';
 import { operatorCardRoutes } from '../../../adapters/http/operator/cards.js';
 import { keyRoutes, operatorKeyRoutes } from '../../../adapters/http/operator/keys.js';
-import { logRoutes } from '../../../adapters/http/operator/signed-log.js';
+import { exportRoutes, logRoutes } from '../../../adapters/http/operator/signed-log.js';
 import { operatorLogRoutes } from '../../../adapters/http/operator/log.js';
 import { operatorRequestRoutes } from '../../../adapters/http/operator/requests.js';
 import { peopleRoutes } from '../../../adapters/http/operator/people.js';
