@@ -1,37 +1,3 @@
-/** Permissions of people who are signed in, as the pages and their actions name them. */
-export const permissions = [
-  'cards.read',
-  'cards.send',
-  'cards.cancel',
-  'cards.release',
-  'contacts.read',
-  'contacts.write',
-  'designs.read',
-  'designs.write',
-  'integrations.read',
-  'keys.manage',
-  'hooks.manage',
-  'webhooks.manage',
-  'credits.read',
-  'credits.add',
-  'do-not-mail.write',
-  'settings.write',
-  'members.manage',
-  'floor.work',
-  'organizations.manage',
-  'catalogue.write',
-  'staff.manage',
-] as const;
-export type Permission = (typeof permissions)[number];
-
-/** The roles of people of an organization, the strongest first. */
-export const memberRoles = ['owner', 'developer', 'viewer'] as const;
-/** The roles of the service's staff, the strongest first. */
-export const staffRoles = ['operator', 'floor', 'auditor'] as const;
-export type MemberRole = (typeof memberRoles)[number];
-export type StaffRole = (typeof staffRoles)[number];
-export type Role = MemberRole | StaffRole;
-
 const reading = ['cards.read', 'contacts.read', 'designs.read', 'integrations.read', 'credits.read'] as const;
 const changing = [
   'cards.cancel',
@@ -43,6 +9,25 @@ const changing = [
   'do-not-mail.write',
 ] as const;
 const owning = ['settings.write', 'members.manage'] as const;
+const operating = [
+  'floor.work',
+  'cards.release',
+  'organizations.manage',
+  'credits.add',
+  'catalogue.write',
+  'staff.manage',
+] as const;
+/** Permissions of people who are signed in, as the pages and their actions name them. */
+export const permissions = [...reading, ...changing, ...owning, ...operating, 'cards.send'] as const;
+export type Permission = (typeof permissions)[number];
+
+/** The roles of people of an organization, the strongest first. */
+export const memberRoles = ['owner', 'developer', 'viewer'] as const;
+/** The roles of the service's staff, the strongest first. */
+export const staffRoles = ['operator', 'floor', 'auditor'] as const;
+export type MemberRole = (typeof memberRoles)[number];
+export type StaffRole = (typeof staffRoles)[number];
+export type Role = MemberRole | StaffRole;
 
 /**
  * The permissions of each role. Operators act for any organization, but never spend a customer's credits:
@@ -53,17 +38,7 @@ const granted: Readonly<Record<Role, ReadonlySet<Permission>>> = {
   owner: new Set<Permission>([...reading, ...changing, ...owning, 'cards.send']),
   developer: new Set<Permission>([...reading, ...changing, 'cards.send']),
   viewer: new Set<Permission>(reading),
-  operator: new Set<Permission>([
-    ...reading,
-    ...changing,
-    ...owning,
-    'floor.work',
-    'cards.release',
-    'organizations.manage',
-    'credits.add',
-    'catalogue.write',
-    'staff.manage',
-  ]),
+  operator: new Set<Permission>([...reading, ...changing, ...owning, ...operating]),
   floor: new Set<Permission>(['floor.work']),
   auditor: new Set<Permission>(reading),
 };
