@@ -3,6 +3,7 @@ import { LazyLru } from '../memory/lazy-lru.js';
 import type { Milliseconds, Uuid } from '../../domain/ids.js';
 import { hostOf } from '../../domain/webhook-url.js';
 import { attemptDelivery, type AttemptDeps } from './attempt-delivery.js';
+import { claimActive, type ClaimActiveDeps } from './claim-active.js';
 import type { Checkpoints } from '../ports/checkpoints.js';
 import type { Deliveries } from '../ports/deliveries.js';
 import type { DeliveryClaim } from '../ports/delivery-claims.js';
@@ -15,7 +16,8 @@ import { Schedule, type Route, type Slots, type AttemptVerdict } from './schedul
 import { untilAborted } from '../timing/until-aborted.js';
 import { withTimeout } from '../timing/with-timeout.js';
 
-export interface DeliveryDeps extends Omit<AttemptDeps, 'deliveries' | 'report'> {
+export interface DeliveryDeps
+  extends Omit<AttemptDeps, 'deliveries' | 'report'>, Pick<ClaimActiveDeps, 'suspensions'> {
   readonly deliveries: Pick<Deliveries, 'gates' | 'claims'>;
   readonly checkpoints: Checkpoints;
   /** Disables an endpoint that has failed too often. */
@@ -194,14 +196,13 @@ class Worker {
   }
 
   async #claim(limits: ReadonlyMap<Uuid, number>): Promise<void> {
-    const { deliveries } = this.deps;
     const now = this.#dueClock.now();
     const lookAt = (endpoint: Uuid, due: Milliseconds): void => {
       const route = this.#routes.get(endpoint);
       if (route !== undefined) this.#lookAt(route, due);
     };
     try {
-      for (const [endpoint, { claimed, next }] of await deliveries.claims.claim(limits, now)) {
+      for (const [endpoint, { claimed, next }] of await claimActive(this.deps, limits, now)) {
         for (const claim of claimed) this.#start(claim);
         if (next !== null) lookAt(endpoint, next);
       }

@@ -42,7 +42,6 @@ import type { RequestRecord } from '../../application/ports/requests.js';
 import type { HookCall } from '../../application/ports/hook-calls.js';
 import type { TrippedEndpoint } from '../../application/ports/endpoint-gates.js';
 import { forwardClock } from '../../application/timing/forward-clock.js';
-import { claimsOfActive } from '../../application/webhooks/claims-of-active.js';
 import { Suspensions } from '../../application/organizations/suspensions.js';
 import { organizationsOf, RememberedOrganizations } from '../../application/organizations/organizations.js';
 import { notingWrites, Writings } from '../../application/requests/request-log.js';
@@ -265,11 +264,8 @@ const buildGraph = (context: ProcessContext) => {
   const delivery =
     plays(role, 'webhooks') && webhooks !== null
       ? {
-          deliveries: {
-            log: deliveries.log,
-            gates: deliveries.gates,
-            claims: claimsOfActive(deliveries.claims, suspensions, clock),
-          },
+          deliveries,
+          suspensions,
           queue,
           sender,
           checkpoints,

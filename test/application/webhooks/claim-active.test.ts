@@ -1,6 +1,4 @@
 import { expect } from 'chai';
-import { claimsOfActive } from '../../../application/webhooks/claims-of-active.js';
-import type { DeliveryClaims } from '../../../application/ports/delivery-claims.js';
 import { openOffice } from '../../support/fixtures/webhooks.js';
 import { org } from '../../support/fixtures/world.js';
 
@@ -10,7 +8,7 @@ describe('webhooks of a suspended organization', () => {
   const open = async (isSuspended: (org: string) => Promise<boolean>, refuses = () => false) => {
     const office = await openOffice();
     await office.register(url);
-    const { gates, claims } = office.deliveries;
+    const { claims } = office.deliveries;
     const asked: string[] = [];
     const suspensions = {
       isSuspended: (of: string) => {
@@ -19,18 +17,12 @@ describe('webhooks of a suspended organization', () => {
       },
       wasSuspended: () => false,
     };
-    const { clock } = office.world;
-    const active = { isSuspended: () => Promise.resolve(false), wasSuspended: () => false };
-    const refusing: DeliveryClaims = {
-      ...claimsOfActive(claims, active, clock),
-      release: async (claim) => {
-        if (refuses()) throw new Error('MongoDB is away');
-        await claims.release(claim);
-      },
+    const release = claims.release.bind(claims);
+    claims.release = async (claim) => {
+      if (refuses()) throw new Error('MongoDB is away');
+      await release(claim);
     };
-    const stop = await office.start({
-      deliveries: { gates, claims: claimsOfActive(refusing, suspensions, clock) },
-    });
+    const stop = await office.start({ suspensions });
     return { office, stop, asked };
   };
 
