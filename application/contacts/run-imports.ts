@@ -1,14 +1,7 @@
 import { contact, contactIdOf, importContact, type ContactDetails } from '../../domain/contact.js';
 import { capture, DomainError } from '../../domain/errors.js';
 import type { Command } from '../../domain/events.js';
-import {
-  CommandId,
-  derivedUuid,
-  streamName,
-  type Milliseconds,
-  type OrganizationId,
-  type Uuid,
-} from '../../domain/ids.js';
+import { CommandId, derivedUuid, streamName, type Milliseconds, type Uuid } from '../../domain/ids.js';
 import { isBy, type Moment } from '../history/as-of.js';
 import { executeOnce, isPassing, type WriteDeps } from '../writing/execute.js';
 import { nextDeleted } from './save-contact.js';
@@ -60,14 +53,6 @@ const commandOf = ({ clock }: RunImportsDeps, work: FoundImport, line: number): 
   at: clock.instant(),
 });
 
-interface ImportLine {
-  readonly org: OrganizationId;
-  readonly externalId: string;
-  readonly command: Command;
-  /** When the file was uploaded. */
-  readonly uploaded: Moment;
-}
-
 const refused = (reason: string): RowOutcome => ({ kind: 'refused', reason });
 
 const saved = ({ type }: { readonly type: string }): RowOutcome => ({
@@ -80,10 +65,12 @@ const saved = ({ type }: { readonly type: string }): RowOutcome => ({
  */
 const saveLine = async (
   deps: RunImportsDeps,
-  { org, externalId, command, uploaded }: ImportLine,
+  { org, head, at }: FoundImport,
+  externalId: string,
   details: ContactDetails,
-  later: readonly Command[],
+  [command, ...later]: readonly [Command, ...Command[]],
 ): Promise<RowOutcome> => {
+  const uploaded: Moment = { position: BigInt(head), at };
   const save = importContact(org, details, command.at);
   const wasBefore = async (id: Uuid): Promise<boolean> => {
     const deletion = await deps.store.readLast(streamName('contact', id));
@@ -138,7 +125,6 @@ const savePart = async (
   signal: AbortSignal,
 ): Promise<void> => {
   const bad: BadLine[] = [];
-  const uploaded: Moment = { position: BigInt(work.head), at: work.at };
   const { failure, resumeAt, created, updated, same } = await importContacts({
     rows: inTurns(deps, rows),
     save: async (sent, line) => {
@@ -147,9 +133,9 @@ const savePart = async (
       const { externalId } = read.value;
       if (externalId === null) return refused('it has no external_id');
       const commandAt = (number: number): Command => commandOf(deps, work, number);
-      const one = { org: work.org, externalId, command: commandAt(line), uploaded };
       const later = laterLines(rows, externalId, line).map(commandAt);
-      return saveLine(deps, one, read.value, later).catch((error: unknown) => {
+      const commands = [commandAt(line), ...later] as const;
+      return saveLine(deps, work, externalId, read.value, commands).catch((error: unknown) => {
         if (error instanceof DomainError) return refused(error.message);
         throw error;
       });
