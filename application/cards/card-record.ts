@@ -3,10 +3,9 @@ import type { CardCode } from '../../domain/card-code.js';
 import { DomainError } from '../../domain/errors.js';
 import { parseEvent, type Actor, type RecordedEvent } from '../../domain/events.js';
 import type { Instant } from '../../domain/ids.js';
-import type { CardDocument } from '../../projections/cards.js';
+import { cards, type CardDocument } from '../../projections/cards.js';
 import { asOf, recordAt, type Moment, type Past } from '../history/as-of.js';
-import type { ReadDeps } from '../projecting/read-your-writes.js';
-import { foldCard } from './read-cards.js';
+import { foldDocument, type ReadDeps } from '../projecting/read-your-writes.js';
 
 type RecordDeps = Pick<ReadDeps, 'store'>;
 
@@ -33,7 +32,7 @@ const readRecord = async (deps: RecordDeps, code: CardCode, moment: Moment | nul
   const { events, erasedAt } = await recordOf(deps, code, moment);
   const history = events.map((stored) => ({ stored, event: parseEvent(card, stored) }));
   const { order, message } = requireCard(history.map(({ event }) => event).reduce(card.evolve, card.initial));
-  const [document, last] = [await foldCard(events), events.at(-1)];
+  const [document, last] = [await foldDocument(cards, events), events.at(-1)];
   if (document === null || last === undefined) throw noSuchCard();
   return { order, message, document, erasedAt, history, asOf: asOf(last) };
 };

@@ -1,7 +1,6 @@
 import { cardStream, cardStatuses, type CardStatus } from '../../domain/card.js';
 import { parseCardCode, type CardCode } from '../../domain/card-code.js';
 import { DomainError } from '../../domain/errors.js';
-import type { RecordedEvent } from '../../domain/events.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { cards, type CardDocument } from '../../projections/cards.js';
 import { listPage, rowAt } from '../requests/invalid-cursor.js';
@@ -37,10 +36,6 @@ export const codeFrom = (text: string): CardCode => {
   }
 };
 
-/** The document that a card's events amount to; null if they make no card. */
-export const foldCard = (events: readonly RecordedEvent[]): Promise<CardDocument | null> =>
-  foldDocument(cards, events);
-
 /**
  * A card of an organization, or of any organization if `org` is null. Throws `card_not_found`,
  * ReadModelsUnavailable, EventStoreUnavailable.
@@ -52,7 +47,7 @@ export const lookUpCard = async (
 ): Promise<CardDocument> => {
   const { store, readModels, readYourWrites } = deps;
   const read = async () => (await readModels.get(cards, code))?.document ?? null;
-  const fold = async () => foldCard(await store.readStream(cardStream(code), 0));
+  const fold = async () => foldDocument(cards, await store.readStream(cardStream(code), 0));
   const document = await upToDate(readYourWrites, read, fold);
   if (document === null || (org !== null && document.org !== org))
     throw new DomainError('card_not_found', 'There is no such card in this organization.');
