@@ -17,7 +17,8 @@ import { cards, onTheFloor, type CardDocument } from '../../projections/cards.js
 import { changeCard, type ChangeCardDeps } from './change-card.js';
 import { newCommand, service } from '../writing/execute.js';
 import type { OrderPlanning } from './place-order.js';
-import type { AgendaQuery, ReadModels, Stored } from '../ports/read-models.js';
+import { pagesAfter } from '../ports/event-store.js';
+import type { ReadModels, Stored } from '../ports/read-models.js';
 import { nextTurn } from '../timing/next-turn.js';
 
 export interface FloorDeps extends ChangeCardDeps {
@@ -40,22 +41,19 @@ export const queueDueCards = async (deps: FloorDeps, pendingFor: Milliseconds): 
   const day = today(clock.instant(), planning.timeZone);
   const now = clock.now();
   let queued = 0;
-  for (let after: AgendaQuery['after'] | null = null; ;) {
-    const due: readonly Stored<CardDocument>[] = await readModels.agenda(cards, {
-      upTo: day,
-      limit: batchSize,
-      ...(after !== null && { after }),
-    });
+  const dueAfter = (last?: Stored<CardDocument>) => {
+    const after = last && { agenda: last.document.due, created: last.created };
+    return readModels.agenda(cards, { upTo: day, limit: batchSize, ...(after && { after }) });
+  };
+  for await (const due of pagesAfter(batchSize, dueAfter)) {
     // A clock that was set back must not keep a card from the floor for as long.
     const ready = due.filter(
       ({ document }) => Math.abs(now - Date.parse(document.pendingSince)) >= pendingFor,
     );
     const changed = await Promise.all(ready.map(({ document }) => queueOne(deps, document)));
     queued += changed.filter((card) => card !== null).length;
-    const last = due.at(-1);
-    if (last === undefined || due.length < batchSize) return queued;
-    after = { agenda: last.document.due, created: last.created };
   }
+  return queued;
 };
 
 /** Null if the card refuses. It is held if its design went out of use after the last look at its cards. */
@@ -102,12 +100,12 @@ export async function* cardsOnFloor(
   readModels: Pick<ReadModels, 'agenda'>,
   created = 0n,
 ): AsyncGenerator<Stored<CardDocument>, void, undefined> {
-  for (let after = { agenda: onTheFloor, created }; ;) {
-    const rows = await readModels.agenda(cards, { after, upTo: onTheFloor, limit: batchSize });
+  const rowsAfter = (last?: Stored<CardDocument>) => {
+    const after = { agenda: onTheFloor, created: last?.created ?? created };
+    return readModels.agenda(cards, { after, upTo: onTheFloor, limit: batchSize });
+  };
+  for await (const rows of pagesAfter(batchSize, rowsAfter)) {
     yield* rows;
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < batchSize) return;
-    after = { agenda: onTheFloor, created: last.created };
     await nextTurn();
   }
 }

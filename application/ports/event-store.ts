@@ -145,25 +145,36 @@ export const storeWith = (store: EventStore, members: Partial<EventStore>): Even
   ...members,
 });
 
+/**
+ * Pages of this size, each asked for after the last item of the page before; a page with fewer is the last.
+ */
+export async function* pagesAfter<Item>(
+  size: number,
+  ask: (last: Item | undefined) => Promise<readonly Item[]>,
+): AsyncGenerator<readonly Item[], void, undefined> {
+  for (let last: Item | undefined; ;) {
+    const page = await ask(last);
+    if (page.length > 0) yield page;
+    if (page.length < size) return;
+    last = page.at(-1);
+  }
+}
+
 /** So few are checked, opened and folded at once. */
 const pageSize = 200;
 
 /** A stream's events between two revisions, a page at a time, for streams that grow without end. */
-export async function* streamPages(
+export const streamPages = (
   store: Pick<EventStore, 'readStream'>,
   stream: StreamName,
   fromRevision: number,
   until = Infinity,
-): AsyncGenerator<readonly RecordedEvent[], void, undefined> {
-  let from = fromRevision;
-  for (;;) {
+) =>
+  pagesAfter<RecordedEvent>(pageSize, (last) => {
+    const from = last === undefined ? fromRevision : last.revision + 1;
     const limit = Math.min(pageSize, until - from);
-    const page = limit > 0 ? await store.readStream(stream, from, limit) : [];
-    if (page.length > 0) yield page;
-    if (page.length < pageSize) return;
-    from = (page.at(-1)?.revision ?? from) + 1;
-  }
-}
+    return limit > 0 ? store.readStream(stream, from, limit) : Promise.resolve([]);
+  });
 
 /** All events of a stream, read a page at a time. */
 export const wholeStream = async (
@@ -178,11 +189,5 @@ export const wholeStream = async (
 const logPage = 1_000;
 
 /** The events of the log after a position, a page at a time. */
-export async function* logPages(log: Pick<EventStore, 'readLog'>, after: bigint) {
-  for (let position = after; ;) {
-    const page = await log.readLog(position, logPage);
-    if (page.length > 0) yield page;
-    if (page.length < logPage) return;
-    position = page.at(-1)?.position ?? position;
-  }
-}
+export const logPages = (log: Pick<EventStore, 'readLog'>, after: bigint) =>
+  pagesAfter<LoggedEvent>(logPage, (last) => log.readLog(last?.position ?? after, logPage));

@@ -1,4 +1,4 @@
-import { EventStoreUnavailable, type LogHead } from './event-store.js';
+import { EventStoreUnavailable, pagesAfter, type LogHead } from './event-store.js';
 
 /** The keys can't be reached: personal data can neither be sealed nor opened. Nothing was written. */
 export class PersonalKeysUnavailable extends EventStoreUnavailable {}
@@ -37,17 +37,8 @@ export const wrapperOf = (wrappedBy: string): string =>
 const blocksAtOnce = 100;
 
 /** All blocks that are there, a page at a time. */
-export async function* pagesOfBlocks(
-  keys: Pick<PersonalKeys, 'after'>,
-): AsyncGenerator<readonly StoredBlock[], void, undefined> {
-  for (let last = -1; ;) {
-    const page = await keys.after(last, blocksAtOnce);
-    const end = page.at(-1);
-    if (end === undefined) return;
-    yield page;
-    last = end.number;
-  }
-}
+export const pagesOfBlocks = (keys: Pick<PersonalKeys, 'after'>) =>
+  pagesAfter<StoredBlock>(blocksAtOnce, (last) => keys.after(last?.number ?? -1, blocksAtOnce));
 
 /** How far the log was read by the process that destroys keys and notes which are in use. */
 export type ShredderMark = LogHead;
