@@ -2,12 +2,12 @@ import { apiKey } from '../../domain/api-key.js';
 import { Uuid, type Instant, type OrganizationId } from '../../domain/ids.js';
 import { house } from '../../domain/members.js';
 import { apiKeys, type ApiKeyDocument } from '../../projections/api-keys.js';
-import { organizationAt } from '../organizations/administer.js';
 import type { WriteDeps } from '../writing/execute.js';
-import { listAt, type Moment, type Past } from '../history/as-of.js';
-import { listPage, rowAt } from '../requests/invalid-cursor.js';
+import { type Moment, type Past } from '../history/as-of.js';
+import { listPage } from '../requests/invalid-cursor.js';
 import type { KeyUses } from './buffered-key-uses.js';
 import type { Page, ReadModels } from '../ports/read-models.js';
+import { listAt } from '../organizations/past-lists.js';
 
 export interface ReadKeysDeps {
   readonly readModels: ReadModels;
@@ -21,21 +21,16 @@ export interface ListedKey extends ApiKeyDocument {
 const ofOrganization = 'API key of this organization';
 
 /**
- * As `listKeys`, at a moment in the past; when keys had last been used by then is not known. Throws
- * `not_found` if the organization was not there yet, `invalid_cursor`, DamagedStream, ReadModelsUnavailable,
- * EventStoreUnavailable.
+ * As `listKeys`, at a moment in the past; when keys had last been used by then is not known. Throws as
+ * `listAt`.
  */
 export const listKeysAt = async (
   deps: ReadKeysDeps & Pick<WriteDeps, 'store' | 'streams'>,
   org: OrganizationId,
   moment: Moment,
-  { limit, startingAfter }: Page,
+  page: Page,
 ): Promise<readonly Past<ListedKey>[]> => {
-  await organizationAt(deps, org, moment);
-  const isOwn = (found: ApiKeyDocument) => found.org === org;
-  const last = await rowAt(deps.readModels, apiKeys, startingAfter, ofOrganization, isOwn);
-  const part = { limit, before: last?.created };
-  const pasts = await listAt(deps, apiKeys, () => true, org, moment, part);
+  const pasts = await listAt(deps, apiKeys, page, { org, moment, what: ofOrganization });
   return pasts.map(({ was, asOf }) => ({ was: { ...was, lastUsedAt: null }, asOf }));
 };
 

@@ -2,44 +2,31 @@ import { foldEmail } from '../../domain/email.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { contacts, type ContactDocument } from '../../projections/contacts.js';
 import { rowAt } from '../requests/invalid-cursor.js';
-import { listAt, type Moment, type Past } from '../history/as-of.js';
-import { organizationAt } from '../organizations/administer.js';
+import { type Moment, type Past } from '../history/as-of.js';
 import type { WriteDeps } from '../writing/execute.js';
 import type { Page, ReadModels } from '../ports/read-models.js';
+import { listAt } from '../organizations/past-lists.js';
 
 export interface ContactQuery extends Page {
   readonly email: string | null;
   readonly externalId: string | null;
 }
 
-const rowOf = (readModels: ReadModels, org: OrganizationId, startingAfter: string | null) => {
-  const isOwn = (found: ContactDocument) => found.org === org;
-  return rowAt(
-    readModels,
-    contacts,
-    startingAfter?.toLowerCase() ?? null,
-    'contact of this organization',
-    isOwn,
-  );
-};
+const ofOrganization = 'contact of this organization';
 
-/**
- * As `listContacts`, at a moment in the past, without contacts that were deleted since. Also throws
- * `not_found` if the organization was not there yet, DamagedStream.
- */
-export const listContactsAt = async (
+/** As `listContacts`, at a moment in the past, without contacts deleted since. Throws as `listAt`. */
+export const listContactsAt = (
   deps: Pick<WriteDeps, 'store' | 'streams'> & { readonly readModels: ReadModels },
   org: OrganizationId,
   moment: Moment,
   { email, externalId, startingAfter, limit }: ContactQuery,
 ): Promise<readonly Past<ContactDocument>[]> => {
-  await organizationAt(deps, org, moment);
-  const last = await rowOf(deps.readModels, org, startingAfter);
   const wanted = email === null ? null : foldEmail(email);
   const isListed = ({ details }: ContactDocument): boolean =>
     (wanted === null || foldEmail(details?.email ?? '') === wanted) &&
     (externalId === null || details?.externalId === externalId);
-  return listAt(deps, contacts, isListed, org, moment, { limit, before: last?.created });
+  const page = { limit, startingAfter: startingAfter?.toLowerCase() ?? null };
+  return listAt(deps, contacts, page, { org, moment, what: ofOrganization, isListed });
 };
 
 /**
@@ -51,7 +38,8 @@ export const listContacts = async (
   org: OrganizationId,
   { email, externalId, startingAfter, limit }: ContactQuery,
 ): Promise<readonly ContactDocument[]> => {
-  const last = await rowOf(readModels, org, startingAfter);
+  const key = startingAfter?.toLowerCase() ?? null;
+  const last = await rowAt(readModels, contacts, key, ofOrganization, (row) => row.org === org);
   const where = {
     ...(email !== null && { email: foldEmail(email) }),
     ...(externalId !== null && { external_id: externalId }),

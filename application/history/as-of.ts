@@ -1,13 +1,10 @@
 import { DomainError } from '../../domain/errors.js';
 import { erasures, type RecordedEvent } from '../../domain/events.js';
-import { streamName, type Instant, type OrganizationId, type StreamName } from '../../domain/ids.js';
+import { type Instant, type StreamName } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
 import { erasedEvent, asStored } from '../personal/personal.js';
 import { streamPages, type EventStore } from '../ports/event-store.js';
 import { rawOf, verifies, whyDamaged } from '../log/hash-chain.js';
-import { pagesOf, type ReadModels } from '../ports/read-models.js';
-import { mapLimited } from '../timing/limit-concurrency.js';
-import { turnAlone } from '../timing/next-turn.js';
 import { foldDocument } from '../projecting/read-your-writes.js';
 
 /** A stream differs from what was recorded, so nothing of it is shown. */
@@ -191,37 +188,6 @@ export const documentAt = async <Document>(
   const document = await foldDocument(projection, events);
   if (last === undefined || document === null) return null;
   return { was: erasedAt === null ? document : { ...document, erasedAt }, asOf: asOf(last) };
-};
-
-const pageSize = 200;
-const atOnce = 16;
-
-/**
- * A page of an organization's things at a moment, newest first. The read model knows the streams, and the
- * streams know the past. `before`: the end of the previous page. Throws DamagedStream, ReadModelsUnavailable,
- * EventStoreUnavailable.
- */
-export const listAt = async <Document>(
-  { store, readModels }: { readonly store: EventStore; readonly readModels: ReadModels },
-  projection: Projection<Document>,
-  isListed: (document: Document) => boolean,
-  org: OrganizationId,
-  moment: Moment,
-  { limit, before }: { readonly limit: number; readonly before: bigint | undefined },
-): Promise<readonly Past<Document>[]> => {
-  const found: Past<Document>[] = [];
-  const query = { org, limit: pageSize, before };
-  const wasThere = ({ created }: { readonly created: bigint }): boolean =>
-    moment.position === null || created <= moment.position;
-  for await (const rows of pagesOf(readModels, projection, query, turnAlone)) {
-    const pasts = await mapLimited(atOnce, rows.filter(wasThere), async ({ key }) => {
-      await turnAlone();
-      return documentAt(store, projection, streamName(projection.category, key), moment);
-    });
-    found.push(...pasts.filter((past) => past !== null).filter(({ was }) => isListed(was)));
-    if (found.length >= limit) break;
-  }
-  return found.slice(0, limit);
 };
 
 /** The latest of several. */

@@ -17,14 +17,15 @@ import {
 } from '../../domain/hook.js';
 import { isUuid, Uuid, type OrganizationId } from '../../domain/ids.js';
 import { hooks, listedHooks, type HookDocument } from '../../projections/hooks.js';
-import { organizationAt, organizationOf } from '../organizations/administer.js';
+import { organizationOf } from '../organizations/administer.js';
 import { execute, type WriteDeps } from '../writing/execute.js';
-import { invalidCursor, listPage, rowAt } from '../requests/invalid-cursor.js';
-import { listAt, type Moment, type Past } from '../history/as-of.js';
+import { invalidCursor, listPage } from '../requests/invalid-cursor.js';
+import { type Moment, type Past } from '../history/as-of.js';
 import { checkDesign } from '../cards/place-order.js';
 import { unusedHook, type HookCall, type HookCalls, type HookUse } from '../ports/hook-calls.js';
 import type { Page, ReadModels } from '../ports/read-models.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
+import { listAt } from '../organizations/past-lists.js';
 
 export interface HookDeps extends WriteDeps {
   readonly readYourWrites: ReadYourWrites;
@@ -132,21 +133,16 @@ export const listHooks = async (
 };
 
 /**
- * As `listHooks`, at a moment in the past; how often hooks had been fired by then is not known. Also throws
- * `not_found` if the organization was not there yet, DamagedStream.
+ * As `listHooks`, at a moment in the past; how often hooks had been fired by then is not known. Throws as
+ * `listAt`.
  */
-export const listHooksAt = async (
+export const listHooksAt = (
   deps: HookDeps,
   org: OrganizationId,
   moment: Moment,
-  { startingAfter, limit }: Page,
-): Promise<readonly Past<HookDocument>[]> => {
-  await organizationAt(deps, org, moment);
-  const isOwn = (found: HookDocument) => found.org === org;
-  const last = await rowAt(deps.readModels, hooks, startingAfter, ofOrganization, isOwn);
-  const part = { limit, before: last?.created };
-  return listAt(deps, hooks, ({ deleted }) => !deleted, org, moment, part);
-};
+  page: Page,
+): Promise<readonly Past<HookDocument>[]> =>
+  listAt(deps, hooks, page, { org, moment, what: ofOrganization, isListed: ({ deleted }) => !deleted });
 
 const hookOf = async ({ streams }: HookDeps, org: OrganizationId, id: string): Promise<MadeHook> =>
   ownHook(org, isUuid(id) ? (await streams.load(hook, id)).state : hook.initial);
