@@ -1,12 +1,4 @@
-import {
-  cancel,
-  card,
-  owedBy,
-  requireCard,
-  type Card,
-  type CardEvent,
-  type MadeCard,
-} from '../../domain/card.js';
+import { card, owedBy, requireCard, type Card, type CardEvent, type MadeCard } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
 import type { Command } from '../../domain/events.js';
 import { DomainError } from '../../domain/errors.js';
@@ -36,47 +28,24 @@ export interface ChangedCard {
 type DecideCard = (state: Card) => readonly CardEvent[];
 
 /**
- * Decides on a card and records every event; the credits that they owe come back with them. Throws the
- * decision's errors, `card_not_found` (also for a card of another organization), EventStoreUnavailable and
- * TooContended if nothing was written, OutcomeUnknown. (docs/money.md#the-flows)
+ * Decides on a card and records every event; the credits that they owe come back with them, and a release is
+ * paid for. Throws the decision's errors, `card_not_found` (also for a card of another organization),
+ * `no_credits`, `invalid_transition` if a card whose design was withdrawn or erased would go on,
+ * EventStoreUnavailable and TooContended if nothing was written, OutcomeUnknown. (docs/money.md#the-flows)
  */
 export const changeCard = (
-  deps: ChangeCardDeps,
-  target: CardOf,
-  command: Command,
-  decide: DecideCard,
-): Promise<ChangedCard> => change(deps, target, command, decide, null);
-
-/** Cancels a card, and returns its credit. Throws the errors of `changeCard`. */
-export const cancelCard = (deps: ChangeCardDeps, target: CardOf, command: Command): Promise<ChangedCard> =>
-  change(deps, target, command, cancel, 'return');
-
-/**
- * Releases a held card, for a credit. Throws `no_credits` if the balance is empty, `invalid_transition` if
- * its design was withdrawn or erased, and the errors of `changeCard`.
- */
-export const releaseCard = (
-  deps: ChangeCardDeps,
-  target: CardOf,
-  command: Command,
-  decide: DecideCard,
-): Promise<ChangedCard> => change(deps, target, command, decide, 'spend');
-
-const change = (
   deps: ChangeCardDeps,
   { code, org: visibleTo }: CardOf,
   asked: Command,
   decide: DecideCard,
-  /** The usual effect of the change on a credit; null: mostly none. */
-  moves: 'spend' | 'return' | null,
 ): Promise<ChangedCard> => {
   const { payments, streams, readYourWrites } = deps;
-  const isPaid = moves === 'spend';
   /** `since`: the ledger's revision from before the card is read. Null if the card has changed meanwhile. */
   const attempt = async (since: number | null): Promise<ChangedCard | null> => {
     const at = await streams.load(card, code);
     const { org, design } = requireCard(at.state, visibleTo).order;
     const events = await decideOn(deps, at, decide);
+    const isPaid = events.some(({ type }) => type === 'CardReleased');
     const goesOn = isPaid || events.some(({ type }) => type === 'CardQueued');
     const reason = goesOn ? whyHeld((await streams.load(organization, org)).state, design.id) : null;
     if (reason !== null) throw new DomainError('invalid_transition', `${reason}.`);
@@ -104,10 +73,8 @@ const change = (
       creditsReturned: owed.reduce((sum, { amount }) => sum + amount, 0),
     };
   };
-  return retry(deps, async () => {
-    const looksFirst = moves !== null && visibleTo !== null;
-    return attempt(looksFirst ? await payments.before(visibleTo) : null);
-  });
+  // What an organization changes itself moves credits nearly always.
+  return retry(deps, async () => attempt(visibleTo === null ? null : await payments.before(visibleTo)));
 };
 
 /** A refusal tells the card's state, too: reads show it then, unless nothing says when. */

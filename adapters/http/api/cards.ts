@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { cancelCard, type ChangeCardDeps } from '../../../application/cards/change-card.js';
+import { type ChangeCardDeps, changeCard } from '../../../application/cards/change-card.js';
 import { hashedIdempotency } from '../../../application/cards/place-order.js';
 import { newCommand } from '../../../application/writing/execute.js';
 import { codeFrom, listCards, lookUpCard } from '../../../application/cards/read-cards.js';
@@ -15,6 +15,7 @@ import {
   stepStatuses,
   type CardStatus,
   type FirstEvent,
+  cancel,
 } from '../../../domain/card.js';
 import { DomainError } from '../../../domain/errors.js';
 import { NumberText } from '../../../domain/plain-object.js';
@@ -408,10 +409,11 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
     handle: async (request) => {
       const { org } = request.caller;
       const code = codeFrom(request.params.card_code);
-      const { creditsReturned } = await cancelCard(
+      const { creditsReturned } = await changeCard(
         deps,
         { code, org },
         newCommand(deps, byKey(request), org),
+        cancel,
       );
       return { body: cancelledBody(code, creditsReturned) };
     },

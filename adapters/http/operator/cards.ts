@@ -1,12 +1,7 @@
 import { OrganizationId } from '../../../domain/ids.js';
 import { z } from 'zod';
 import { Actor } from '../../../domain/events.js';
-import {
-  cancelCard,
-  changeCard,
-  releaseCard,
-  type ChangeCardDeps,
-} from '../../../application/cards/change-card.js';
+import { changeCard, type ChangeCardDeps } from '../../../application/cards/change-card.js';
 import { newCommand, OutcomeUnknown } from '../../../application/writing/execute.js';
 import { listAllCards, codeFrom } from '../../../application/cards/read-cards.js';
 import { namedActors } from '../../../application/access/actor-labels.js';
@@ -27,6 +22,7 @@ import {
   steps,
   type Card,
   type CardEvent,
+  cancel,
 } from '../../../domain/card.js';
 import { readLine } from '../../../domain/text.js';
 import * as api from '../api/cards.js';
@@ -118,11 +114,10 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
   const apply = async (
     request: OperatorRequest & { readonly params: { readonly card_code: string } },
     decide: (state: Card) => CardEvent[],
-    by: typeof changeCard = changeCard,
   ): Promise<RouteResponse> => {
     const code = codeFrom(request.params.card_code);
     const command = newCommand(deps, byOperator(request), null);
-    await by(deps, { code, org: null }, command, decide);
+    await changeCard(deps, { code, org: null }, command, decide);
     const { was } = await cardForOperator(deps, code, null).catch(() => {
       // The change is made: a failure now would deny it.
       throw new OutcomeUnknown(command.id);
@@ -205,7 +200,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
       summary: 'Release a held card; one credit is charged',
       ...changing,
       errors: [...changing.errors, 'no_credits'],
-      handle: (request) => apply(request, release, releaseCard),
+      handle: (request) => apply(request, release),
     }),
     operatorRoute('POST /cards/:card_code/queue', {
       id: 'queueCard',
@@ -245,7 +240,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
       handle: async (request) => {
         const code = codeFrom(request.params.card_code);
         const command = newCommand(deps, byOperator(request), null);
-        const { creditsReturned } = await cancelCard(deps, { code, org: null }, command);
+        const { creditsReturned } = await changeCard(deps, { code, org: null }, command, cancel);
         return { body: api.cancelledBody(code, creditsReturned) };
       },
     }),

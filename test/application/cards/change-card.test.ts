@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { cancelCard, changeCard, releaseCard } from '../../../application/cards/change-card.js';
+import { changeCard } from '../../../application/cards/change-card.js';
 import { sendCard } from '../../../application/cards/send-card.js';
 import { EventStoreUnavailable, storeWith } from '../../../application/ports/event-store.js';
 import { Streams } from '../../../application/writing/streams.js';
 import type { CardCode } from '../../../domain/card-code.js';
-import { cardStream, hold, release, type Card, type CardEvent } from '../../../domain/card.js';
+import { cardStream, hold, release, type Card, type CardEvent, cancel } from '../../../domain/card.js';
 import { ledgerStream } from '../../../domain/credits.js';
 import { DomainError } from '../../../domain/errors.js';
 import {
@@ -34,7 +34,7 @@ for (const atomic of [true, false]) {
       const { code } = await sendCard(world, sendRequest(world, { message: { value: 'Great work 🎉' } }));
       const released = Promise.all(
         Array.from({ length: 10 }, () =>
-          releaseCard(world, { code, org }, world.command(), release).then(
+          changeCard(world, { code, org }, world.command(), release).then(
             ({ card }) => card.status,
             (error: unknown) => (error instanceof DomainError ? error.code : String(error)),
           ),
@@ -76,7 +76,7 @@ describe('a card of an organization that is cancelled, on a store that writes on
     const world = await makeWorld({ atomic: false, credits: 5 });
     const { code } = await sendCard(world, sendRequest(world));
     world.store.reads.clear();
-    const { creditsReturned } = await cancelCard(world, { code, org }, world.command());
+    const { creditsReturned } = await changeCard(world, { code, org }, world.command(), cancel);
     expect(creditsReturned).to.equal(1);
     expect([...world.store.reads].map(([stream, { times }]) => [stream, times])).to.deep.equal([
       [ledgerStream(org), 1],
@@ -87,7 +87,10 @@ describe('a card of an organization that is cancelled, on a store that writes on
 
 describe('an answer from a state that another request wrote', () => {
   for (const [does, answer] of [
-    ['changes nothing', (world: World, code: CardCode) => cancelCard(world, { code, org }, world.command())],
+    [
+      'changes nothing',
+      (world: World, code: CardCode) => changeCard(world, { code, org }, world.command(), cancel),
+    ],
     [
       'is a refusal',
       async (world: World, code: CardCode) =>
@@ -99,7 +102,7 @@ describe('an answer from a state that another request wrote', () => {
     it(`waits until reads show that state, when it ${does}`, async () => {
       const world = await makeWorld({ atomic: false, credits: 5 });
       const { code } = await sendCard(world, sendRequest(world));
-      await cancelCard(world, { code, org }, world.command());
+      await changeCard(world, { code, org }, world.command(), cancel);
       const [last] = (await world.store.readStream(cardStream(code), 0)).slice(-1);
       const waited: bigint[] = [];
       const afterWrite = (position: bigint) => {
@@ -114,7 +117,7 @@ describe('an answer from a state that another request wrote', () => {
   it('is the refusal, even if the head of the log can’t be read; what changes nothing is not answered then', async () => {
     const world = await makeWorld({ atomic: false, credits: 5 });
     const { code } = await sendCard(world, sendRequest(world));
-    await cancelCard(world, { code, org }, world.command());
+    await changeCard(world, { code, org }, world.command(), cancel);
     const away = storeWith(world.store, {
       readStream: async (...read) =>
         (await world.store.readStream(...read)).map((event) => ({ ...event, position: null })),
@@ -122,7 +125,7 @@ describe('an answer from a state that another request wrote', () => {
     });
     const without = { ...world, store: away, streams: new Streams(away, unsealed) };
     const late = changeCard(without, { code, org }, world.command(), hold('it is late'));
-    const again = cancelCard(without, { code, org }, world.command());
+    const again = changeCard(without, { code, org }, world.command(), cancel);
     const errors = await Promise.all(
       [late, again].map((answer) => answer.catch((error: unknown) => (error as Error).name)),
     );

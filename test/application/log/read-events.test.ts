@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { cancelCard } from '../../../application/cards/change-card.js';
 import { sendCard } from '../../../application/cards/send-card.js';
 import {
   followEvents,
@@ -11,13 +10,14 @@ import { ReadModelsUnavailable } from '../../../application/ports/read-models.js
 import { Projector } from '../../../application/projecting/project.js';
 import { ProjectionBoard, waitTimeout } from '../../../application/projecting/projection-board.js';
 import { writesWait } from '../../../application/projecting/read-your-writes.js';
-import { cardStream } from '../../../domain/card.js';
+import { cardStream, cancel } from '../../../domain/card.js';
 import { DomainError } from '../../../domain/errors.js';
 import { publicEventId } from '../../../domain/public-events.js';
 import { allProjections } from '../../../projections/all.js';
 import { MemoryReadModels } from '../../support/memory/read-models.js';
 import { makeWorld, org, sendRequest } from '../../support/fixtures/world.js';
 import { eventually } from '../../support/time/eventually.js';
+import { changeCard } from '../../../application/cards/change-card.js';
 
 /** A log with one card, that nothing is projected from until `project` is called. */
 const behind = async () => {
@@ -122,7 +122,7 @@ describe('those who follow the events of an organization', () => {
     const { code } = await sendCard(world, sendRequest(world));
     const { position } = await world.store.head();
     const actor = { kind: 'key', id: 'a-key' } as const;
-    await cancelCard(world, { code, org }, { ...world.command(), actor });
+    await changeCard(world, { code, org }, { ...world.command(), actor }, cancel);
     const readModels = { get: () => Promise.resolve({ document: { org }, created: position }) };
     const deps = {
       ...world,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { array, assert, asyncProperty, constantFrom, integer, record } from 'fast-check';
-import { cancelCard, changeCard } from '../../../application/cards/change-card.js';
+import { changeCard } from '../../../application/cards/change-card.js';
 import { sendCard } from '../../../application/cards/send-card.js';
 import { LedgerQueue, type Transfer, type Transferred } from '../../../application/money/ledger-queue.js';
 import { purchaseBy, returnOf, spendFor, ledger, ledgerStream } from '../../../domain/credits.js';
@@ -10,7 +10,7 @@ import {
   type EventStore,
   type StreamWrite,
 } from '../../../application/ports/event-store.js';
-import { acceptHeld, card, hold, isMade } from '../../../domain/card.js';
+import { acceptHeld, card, hold, isMade, cancel } from '../../../domain/card.js';
 import { cardCode } from '../../../domain/card-code.js';
 import { DomainError } from '../../../domain/errors.js';
 import { OrganizationId } from '../../../domain/ids.js';
@@ -294,7 +294,10 @@ describe('moving credits', () => {
       },
     });
     const { code: sent } = await sendCard(world, sendRequest(world));
-    const cancelled = await drive(world.clock, cancelCard(world, { code: sent, org }, world.command()));
+    const cancelled = await drive(
+      world.clock,
+      changeCard(world, { code: sent, org }, world.command(), cancel),
+    );
     expect(cancelled).to.include({ creditsReturned: 0 });
     const { state } = await world.streams.load(card, sent);
     expect(isMade(state) && state.status).to.equal('cancelled');

@@ -2,11 +2,10 @@ import { expect } from 'chai';
 import { appendTo, execute } from '../../../application/writing/execute.js';
 import type { StreamWrite } from '../../../application/ports/event-store.js';
 import { addCredits } from '../../../application/money/credits.js';
-import { cancelCard } from '../../../application/cards/change-card.js';
 import { purchaseBy, spendFor, ledgerStream } from '../../../domain/credits.js';
 import { OpenWork, closeOpenWork, runReconciler } from '../../../application/money/reconciler.js';
 import { sendCard } from '../../../application/cards/send-card.js';
-import { card, cardStream } from '../../../domain/card.js';
+import { card, cardStream, cancel } from '../../../domain/card.js';
 import { collectionCard, putCollectionCard } from '../../../domain/catalogue.js';
 import { copyOf, created, organization, organizationStream } from '../../../domain/organization.js';
 import { front } from '../../support/fixtures/front.js';
@@ -17,6 +16,7 @@ import { drive } from '../../support/simulation/drive.js';
 import { openWorkIn } from '../../support/simulation/processes.js';
 import { bought, operator, worldWithDeadPurchase } from '../../support/fixtures/purchases.js';
 import { balanceOf, makeWorld, org, sendRequest, type World } from '../../support/fixtures/world.js';
+import { changeCard } from '../../../application/cards/change-card.js';
 
 const reconcileAfter = 60_000;
 const depsOf = (world: World) => ({ ...world, checkpoints: new MemoryCheckpoints(), reconcileAfter });
@@ -37,7 +37,7 @@ describe('a reconciler that starts again', () => {
     for (const event of seen) before.observe(event);
 
     isDying = true;
-    const cancelling = cancelCard(world, { code, org }, world.command());
+    const cancelling = changeCard(world, { code, org }, world.command(), cancel);
     expect(await drive(world.clock, cancelling)).to.equal('dead');
     isDying = false;
 

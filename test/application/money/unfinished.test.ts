@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { cancelCard } from '../../../application/cards/change-card.js';
 import { OutcomeUnknown } from '../../../application/writing/execute.js';
 import { sendCard } from '../../../application/cards/send-card.js';
 import { ledgerStream } from '../../../domain/credits.js';
@@ -7,6 +6,8 @@ import type { Fate } from '../../support/memory/event-store.js';
 import { drive } from '../../support/simulation/drive.js';
 import { moneyOver } from '../../support/fixtures/money.js';
 import { balanceOf, makeWorld, org, sendRequest } from '../../support/fixtures/world.js';
+import { changeCard } from '../../../application/cards/change-card.js';
+import { cancel } from '../../../domain/card.js';
 
 /** What the design of this service promises: credits are right so soon after the store answers again. */
 const soon = 10_000;
@@ -122,7 +123,7 @@ describe('what a process began and left with an unknown outcome', () => {
         sent === 'dead' ? expect.fail('the send never ended') : sent,
       );
       arm();
-      await isUnknown(drive(world.clock, cancelCard(world, { code, org }, world.command())));
+      await isUnknown(drive(world.clock, changeCard(world, { code, org }, world.command(), cancel)));
       world.store.away = false;
       await world.clock.advance(soon);
       expect(await balanceOf(world)).to.equal(2 + returned);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { changeCard, releaseCard } from '../../../application/cards/change-card.js';
+import { changeCard } from '../../../application/cards/change-card.js';
 import { queueDueCards, type FloorDeps } from '../../../application/cards/floor.js';
 import { partOfRun, printables } from '../../../application/cards/print-run.js';
 import { holdWithdrawn } from '../../../application/organizations/hold-withdrawn.js';
@@ -238,7 +238,7 @@ describe('a withdrawal', () => {
     await pass();
     const [code] = codes as [CardCode];
     const released = () =>
-      releaseCard(deps, { code, org: null }, world.command(), release).then(
+      changeCard(deps, { code, org: null }, world.command(), release).then(
         ({ card: made }) => made.status,
         (error: unknown) => (error instanceof DomainError ? [error.code, error.message] : String(error)),
       );
@@ -275,7 +275,7 @@ describe('a withdrawal', () => {
     const { state } = await world.streams.load(card, code);
     expect(isMade(state) && state.heldReason).to.equal(erased);
     for (const why of [reason, null]) await change(withdrawDesign(design, why));
-    const refusal = await releaseCard(deps, { code, org: null }, world.command(), release).catch(String);
+    const refusal = await changeCard(deps, { code, org: null }, world.command(), release).catch(String);
     expect(refusal).to.include(erased);
   });
 

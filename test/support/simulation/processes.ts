@@ -1,12 +1,7 @@
 import { moneyOver } from '../fixtures/money.js';
 import { unsealed } from '../fixtures/seal-events.js';
 import type { MemoryEventStore } from '../memory/event-store.js';
-import {
-  cancelCard,
-  changeCard,
-  releaseCard,
-  type ChangedCard,
-} from '../../../application/cards/change-card.js';
+import { changeCard, type ChangedCard } from '../../../application/cards/change-card.js';
 import { addCredits } from '../../../application/money/credits.js';
 import { organizationsOf } from '../../../application/organizations/organizations.js';
 import { OutcomeUnknown, RequestOverdue, TooContended } from '../../../application/writing/execute.js';
@@ -219,8 +214,6 @@ const decisions: Readonly<Record<CardWish, Decide>> = {
   'release, then hold': inOneDecision(release, setAside),
 };
 
-const paidWishes: ReadonlySet<CardWish> = new Set(['release', 'release, then queue', 'release, then hold']);
-
 /**
  * The statuses of failures which say that nothing was made. An unknown outcome gets no response.
  * (docs/architecture.md#unknown-outcomes)
@@ -329,13 +322,17 @@ export const buyAs = (process: Process, reference: string, amount: number): Prom
 /** DELETE /api/v1/cards/{code}, or what an operator does to a card, as the caller sees it. */
 export const changeAs = (process: Process, wish: CardWish, code: CardCode): Promise<Call> => {
   const command = commandOf(process);
-  const change = wish === 'cancel' ? cancelCard : paidWishes.has(wish) ? releaseCard : changeCard;
   return answered(
     `req_${command.id}`,
     { kind: wish === 'cancel' ? 'cancel' : 'change', card: code },
     process.life,
     async () => {
-      const { creditsReturned }: ChangedCard = await change(process, { code, org }, command, decisions[wish]);
+      const { creditsReturned }: ChangedCard = await changeCard(
+        process,
+        { code, org },
+        command,
+        decisions[wish],
+      );
       return {
         status: 200,
         error: null,

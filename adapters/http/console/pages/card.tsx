@@ -1,5 +1,4 @@
 import { readOrderPage } from '../../../../application/cards/card-record.js';
-import { cancelCard } from '../../../../application/cards/change-card.js';
 import { codeFrom } from '../../../../application/cards/read-cards.js';
 import { findDesign } from '../../../../application/organizations/read-accounts.js';
 import { listDeliveries } from '../../../../application/webhooks/webhooks.js';
@@ -12,6 +11,8 @@ import { SentPiece } from '../card-parts.js';
 import { gone, lineOf, reasonInWords, Status, Steps } from '../card-words.js';
 import { DeliveriesTable, endpointsOf } from '../delivery-parts.js';
 import { go, type KnownContext, page } from '../page.js';
+import { changeCard } from '../../../../application/cards/change-card.js';
+import { cancel } from '../../../../domain/card.js';
 
 /**
  * A card, if the visitor may see it. A code without a card, and another organization's card, get the same
@@ -149,7 +150,7 @@ export const cardPage = page({
       const { card, org, role } = await admittedCard(context);
       assertMay({ role, org }, 'cards.cancel');
       const { deps, command, url } = context;
-      await cancelCard(deps, { code: codeFrom(card.code), org }, { ...command(), org });
+      await changeCard(deps, { code: codeFrom(card.code), org }, { ...command(), org }, cancel);
       return go(url('card', { code: card.code }));
     },
   },

@@ -1,7 +1,6 @@
-import { cancelCard, releaseCard } from '../../../../../application/cards/change-card.js';
 import { heldOldestFirst, codeFrom } from '../../../../../application/cards/read-cards.js';
 import { readAccount, readBalance } from '../../../../../application/organizations/read-accounts.js';
-import { release } from '../../../../../domain/card.js';
+import { release, cancel } from '../../../../../domain/card.js';
 import { Form } from '../../../web/form.js';
 import { ActionLink, count, Danger, Empty, PageHeading, Time } from '../../../web/parts.js';
 import { addressee, SmallFront } from '../../card-parts.js';
@@ -9,6 +8,7 @@ import { CardLink, reasonInWords } from '../../card-words.js';
 import { ownersOf } from '../../floor-data.js';
 import { confirmed, page, type KnownContext, type Sent } from '../../page.js';
 import { partAfter } from '../../paging.js';
+import { changeCard } from '../../../../../application/cards/change-card.js';
 
 const cardIn = (sent: Sent) => ({ code: codeFrom(sent('card')), org: null });
 
@@ -76,12 +76,12 @@ export const heldPage = page({
   ),
   actions: {
     release: confirmed<KnownContext>('cardReleased', ({ deps, command }, sent) =>
-      releaseCard(deps, cardIn(sent), command(), release),
+      changeCard(deps, cardIn(sent), command(), release),
     ),
     cancel: {
       may: 'cards.cancel',
       run: confirmed<KnownContext>('cardCancelled', ({ deps, command }, sent) =>
-        cancelCard(deps, cardIn(sent), command()),
+        changeCard(deps, cardIn(sent), command(), cancel),
       ),
     },
   },
