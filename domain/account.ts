@@ -38,7 +38,6 @@ export type Account = { readonly status: 'none' } | OpenAccount;
 export const account: Aggregate<Account, AccountEvent> = {
   category: 'account',
   schemas: accountEvents,
-  schemaVersion: 1,
   initial: { status: 'none' },
   evolve: (state, event) => {
     switch (event.type) {

@@ -65,7 +65,6 @@ export type ApiKey =
 export const apiKey: Aggregate<ApiKey, ApiKeyEvent> = {
   category: 'key',
   schemas: apiKeyEvents,
-  schemaVersion: 1,
   initial: { status: 'none' },
   evolve: (state, event) => {
     switch (event.type) {

@@ -53,7 +53,6 @@ export type AuditEvent = EventOf<typeof auditEvents>;
 export const audit: Aggregate<null, AuditEvent> = {
   category: 'audit',
   schemas: auditEvents,
-  schemaVersion: 1,
   initial: null,
   evolve: () => null,
   lastEventIsState: true,

@@ -229,7 +229,6 @@ const evolve = (state: Card, event: CardEvent): Card => {
 export const card: Aggregate<Card, CardEvent> = {
   category: 'card',
   schemas: cardEvents,
-  schemaVersion: 1,
   initial: { status: 'none' },
   evolve,
 };

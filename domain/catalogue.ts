@@ -19,7 +19,6 @@ export type CollectionCard = null | {
 export const collectionCard: Aggregate<CollectionCard, CollectionEvent> = {
   category: 'collection',
   schemas: collectionEvents,
-  schemaVersion: 1,
   initial: null,
   evolve: (state, event) => {
     switch (event.type) {
@@ -68,7 +67,6 @@ export type Handwriting = null | { readonly name: string; readonly active: boole
 export const handwriting: Aggregate<Handwriting, HandwritingEvent> = {
   category: 'handwriting',
   schemas: handwritingEvents,
-  schemaVersion: 1,
   initial: null,
   evolve: (state, event) => {
     switch (event.type) {

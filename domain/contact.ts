@@ -73,7 +73,6 @@ export const withContactEvent = (before: KnownContact | null, event: ContactEven
 export const contact: Aggregate<Contact, ContactEvent> = {
   category: 'contact',
   schemas: contactEvents,
-  schemaVersion: 1,
   initial: null,
   evolve: withContactEvent,
 };

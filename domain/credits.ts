@@ -34,7 +34,6 @@ export interface Ledger {
 export const ledger: Aggregate<Ledger, LedgerEvent> = {
   category: 'credits',
   schemas: ledgerEvents,
-  schemaVersion: 1,
   initial: { balance: 0 },
   lastEventIsState: true,
   evolve: (_, event) => ({ balance: event.data.balance }),

@@ -23,7 +23,6 @@ export interface DoNotMail {
 export const doNotMail: Aggregate<DoNotMail, DoNotMailEvent> = {
   category: 'do-not-mail',
   schemas: doNotMailEvents,
-  schemaVersion: 1,
   initial: { listed: false },
   evolve: (_, event) => ({ listed: event.type === 'DoNotMailAdded' }),
 };

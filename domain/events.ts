@@ -100,10 +100,14 @@ export interface Aggregate<State, Event extends DomainEvent> {
    * is. `evolve` then ignores the state before.
    */
   readonly lastEventIsState?: true;
-  /** Raised when the shape of an event changes; `upcast` lifts older data to today's shape. */
-  readonly schemaVersion: number;
+  /** Raised from 1 when the shape of an event changes; `upcast` lifts older data to today's shape. */
+  readonly schemaVersion?: number;
   readonly upcast?: (type: string, data: object, version: number) => object;
 }
+
+export const versionOf = ({
+  schemaVersion = 1,
+}: Pick<Aggregate<never, DomainEvent>, 'schemaVersion'>): number => schemaVersion;
 
 /** Whether the schemas of an aggregate's events have a part `personal`. */
 export const holdsPersonal = ({ schemas }: Pick<Aggregate<never, DomainEvent>, 'schemas'>): boolean =>
@@ -125,7 +129,7 @@ export const schemaOf = <State, Event extends DomainEvent>(
   stored: RecordedEvent,
 ): z.ZodObject => {
   const schema = (aggregate.schemas as Readonly<Record<string, z.ZodObject | undefined>>)[stored.type];
-  if (schema === undefined) throw new UnknownEvent(stored, aggregate.schemaVersion);
+  if (schema === undefined) throw new UnknownEvent(stored, versionOf(aggregate));
   return schema;
 };
 
@@ -150,14 +154,12 @@ export const parseEvent = <State, Event extends DomainEvent>(
   const { schemaVersion } = stored.metadata;
   const whole = withPersonal(stored);
   const data =
-    aggregate.upcast && schemaVersion < aggregate.schemaVersion
+    aggregate.upcast && schemaVersion < versionOf(aggregate)
       ? aggregate.upcast(stored.type, whole, schemaVersion)
       : whole;
   const parsed = schema.safeParse(data);
   if (parsed.success) return { type: stored.type, data: parsed.data } as unknown as Event;
-  throw schemaVersion > aggregate.schemaVersion
-    ? new UnknownEvent(stored, aggregate.schemaVersion)
-    : parsed.error;
+  throw schemaVersion > versionOf(aggregate) ? new UnknownEvent(stored, versionOf(aggregate)) : parsed.error;
 };
 
 /**

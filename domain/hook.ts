@@ -44,7 +44,6 @@ const changed = (state: Hook, status: MadeHook['status']): Hook =>
 export const hook: Aggregate<Hook, HookEvent> = {
   category: 'hook',
   schemas: hookEvents,
-  schemaVersion: 1,
   initial: { status: 'none' },
   evolve: (state, event) => {
     switch (event.type) {

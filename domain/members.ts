@@ -72,7 +72,6 @@ const evolve = (members: Members, event: MembersEvent): Members => {
 export const members: Aggregate<Members, MembersEvent> = {
   category: 'members',
   schemas: membersEvents,
-  schemaVersion: 1,
   initial: [],
   evolve,
 };

@@ -108,7 +108,6 @@ const evolve = (state: Organization, event: OrganizationEvent): Organization => 
 export const organization: Aggregate<Organization, OrganizationEvent> = {
   category: 'organization',
   schemas: organizationEvents,
-  schemaVersion: 1,
   initial: { status: 'none' },
   evolve,
 };

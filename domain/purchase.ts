@@ -27,7 +27,6 @@ export type Purchase = PurchaseOrder | null;
 export const purchase: Aggregate<Purchase, PurchaseEvent> = {
   category: 'purchase',
   schemas: purchaseEvents,
-  schemaVersion: 1,
   initial: null,
   evolve: (state, event) => state ?? event.data,
 };

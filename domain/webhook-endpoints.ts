@@ -132,7 +132,6 @@ const evolve = (state: WebhookEndpoints, event: WebhookEvent): WebhookEndpoints 
 export const webhookEndpoints: Aggregate<WebhookEndpoints, WebhookEvent> = {
   category: 'webhooks',
   schemas: webhookEvents,
-  schemaVersion: 1,
   initial: { endpoints: [], deleted: [] },
   evolve,
 };

@@ -6,6 +6,7 @@ import {
   type Command,
   type DomainEvent,
   type RecordedEvent,
+  versionOf,
 } from '../../domain/events.js';
 import { LazyLru } from '../memory/lazy-lru.js';
 import { derivedUuid, idOf, streamName, type Instant, type StreamName, type Uuid } from '../../domain/ids.js';
@@ -192,7 +193,7 @@ export class Streams {
             ...(command.traceparent !== undefined && { traceparent: command.traceparent }),
             correlationId: command.requestId ?? command.id,
             causationId: command.id,
-            schemaVersion: aggregate.schemaVersion,
+            schemaVersion: versionOf(aggregate),
             occurredAt: last,
             subject: idOf(at.stream),
           },

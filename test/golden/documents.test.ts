@@ -7,7 +7,7 @@ import { collectionCard, handwriting } from '../../domain/catalogue.js';
 import { contact } from '../../domain/contact.js';
 import { ledger } from '../../domain/credits.js';
 import { doNotMail } from '../../domain/do-not-mail.js';
-import type { LoggedEvent } from '../../domain/events.js';
+import { versionOf, type LoggedEvent } from '../../domain/events.js';
 import { hook } from '../../domain/hook.js';
 import { categoryOf, derivedUuid, Instant, OrganizationId, type StreamName } from '../../domain/ids.js';
 import { organization } from '../../domain/organization.js';
@@ -142,8 +142,8 @@ describe('the golden documents', () => {
   it('are built from all event types of the projected aggregates, in their current versions', () => {
     const read = new Set<string>(allProjections.map(({ category }) => category));
     expect(new Set<string>(sources.map(({ category }) => category))).to.deep.equal(read);
-    const wanted = sources.flatMap(({ category, schemas, schemaVersion }) =>
-      Object.keys(schemas).map((type) => `${category}.${type}.v${schemaVersion}`),
+    const wanted = sources.flatMap((source) =>
+      Object.keys(source.schemas).map((type) => `${source.category}.${type}.v${versionOf(source)}`),
     );
     const there = log.map(
       ({ stream, type, metadata }) => `${categoryOf(stream)}.${type}.v${metadata.schemaVersion}`,

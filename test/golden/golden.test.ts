@@ -8,7 +8,7 @@ import { collectionCard, handwriting } from '../../domain/catalogue.js';
 import { contact } from '../../domain/contact.js';
 import { ledger } from '../../domain/credits.js';
 import { doNotMail } from '../../domain/do-not-mail.js';
-import { parseEvent, type Aggregate, type DomainEvent, type RecordedEvent } from '../../domain/events.js';
+import { parseEvent, type Aggregate, type DomainEvent, type RecordedEvent, versionOf } from '../../domain/events.js';
 import { hook } from '../../domain/hook.js';
 import { categories, CommandId, Instant, streamName, Uuid } from '../../domain/ids.js';
 import { audit } from '../../domain/audit.js';
@@ -27,7 +27,7 @@ interface Reader {
 
 const reader = <State, Event extends DomainEvent>(aggregate: Aggregate<State, Event>): Reader => ({
   category: aggregate.category,
-  schemaVersion: aggregate.schemaVersion,
+  schemaVersion: versionOf(aggregate),
   schemas: aggregate.schemas,
   read: (stored) => parseEvent(aggregate, stored),
 });

@@ -6,6 +6,7 @@ import type { CardCode } from '../../domain/card-code.js';
 import { card, cardStream } from '../../domain/card.js';
 import { cards, type CardDocument } from '../../projections/cards.js';
 import { logged } from '../support/fixtures/logged-event.js';
+import { versionOf } from '../../domain/events.js';
 
 const golden = new URL('../../../test/golden/', import.meta.url);
 const read = (name: string): unknown => JSON.parse(readFileSync(new URL(name, golden), 'utf8'));
@@ -19,7 +20,7 @@ const Examples = z.array(z.looseObject({ data: Personal }));
 
 /** Every first event of the golden files that has a letter. */
 const letters = ['CardScheduled', 'CardHeld'].flatMap((type) =>
-  Examples.parse(read(`card.${type}.v${card.schemaVersion}.json`))
+  Examples.parse(read(`card.${type}.v${versionOf(card)}.json`))
     .filter(({ data }) => data.order !== null && data.personal !== null)
     .map(({ data }) => ({ event: logged(stream, { type, data }, 0), letter: data.personal })),
 );
