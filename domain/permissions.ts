@@ -32,7 +32,7 @@ export type Role = MemberRole | StaffRole;
 /**
  * The permissions of each role. Operators act for any organization, but never spend a customer's credits:
  * they don't send. `staff.manage` shows the staff; inviting, changing and removing staff takes the operator
- * token, as manage-members.ts decides.
+ * token, as members.ts decides.
  */
 const granted: Readonly<Record<Role, ReadonlySet<Permission>>> = {
   owner: new Set<Permission>([...reading, ...changing, ...owning, 'cards.send']),

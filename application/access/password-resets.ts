@@ -1,8 +1,7 @@
 import { account as accounts, joinOrganization, type Person } from '../../domain/account.js';
 import { DomainError } from '../../domain/errors.js';
 import { Uuid, type Milliseconds, type OrganizationId } from '../../domain/ids.js';
-import { mayReset } from '../../domain/manage-members.js';
-import { memberOf, members } from '../../domain/members.js';
+import { memberOf, members, mayReset } from '../../domain/members.js';
 import { newCommand, execute, type Initiator } from '../writing/execute.js';
 import { epochOf } from './credentials.js';
 import { accountOf, type PeopleDeps } from './people.js';

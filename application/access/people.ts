@@ -21,8 +21,8 @@ import {
   removeMember as decideToRemove,
   type Invitation,
   type Member,
+  assertMayManage,
 } from '../../domain/members.js';
-import { assertMayManage } from '../../domain/manage-members.js';
 import type { Role } from '../../domain/permissions.js';
 import { organizationAt, organizationOf } from '../organizations/administer.js';
 import { asOf, type AsOf, type Moment } from '../history/as-of.js';

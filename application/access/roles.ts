@@ -1,8 +1,7 @@
 import { account } from '../../domain/account.js';
 import { apiKey } from '../../domain/api-key.js';
 import { Uuid, type OrganizationId } from '../../domain/ids.js';
-import { house, members, roleOf } from '../../domain/members.js';
-import type { Manager } from '../../domain/manage-members.js';
+import { house, members, roleOf, type Manager } from '../../domain/members.js';
 import { memberRoles, type Role } from '../../domain/permissions.js';
 import type { Initiator, WriteDeps } from '../writing/execute.js';
 

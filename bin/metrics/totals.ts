@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { Clock } from '../../application/ports/system.js';
-import type { Totals } from '../../application/organizations/totals.js';
+import type { Totals } from '../../application/organizations/read-organizations.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { measured, registerMetrics } from './measured.js';
 

@@ -47,7 +47,7 @@ import { organizationsOf, RememberedOrganizations } from '../../application/orga
 import { notingWrites, Writings } from '../../application/requests/request-log.js';
 import { currentReadModels } from '../../application/projecting/read-your-writes.js';
 import { Streams } from '../../application/writing/streams.js';
-import { countTotals } from '../../application/organizations/totals.js';
+import { countTotals } from '../../application/organizations/read-organizations.js';
 import { noTracing, tracedAppends } from '../../application/ports/tracing.js';
 import { UnfinishedWork } from '../../application/money/unfinished.js';
 import type { ProcessContext } from './engine.js';

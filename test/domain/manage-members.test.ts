@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { DomainError } from '../../domain/errors.js';
 import { OrganizationId } from '../../domain/ids.js';
-import { assertMayManage, mayReset, type Manager } from '../../domain/manage-members.js';
-import { house } from '../../domain/members.js';
+import { assertMayManage, house, mayReset, type Manager } from '../../domain/members.js';
 import { memberRoles, staffRoles, type Role } from '../../domain/permissions.js';
 
 const acme = OrganizationId.parse('6c0f6a3e-0000-4000-8000-000000000001');

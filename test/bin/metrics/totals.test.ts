@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Registry } from 'prom-client';
-import { countTotals, type Totals } from '../../../application/organizations/totals.js';
+import { countTotals, type Totals } from '../../../application/organizations/read-organizations.js';
 import { registerTotals } from '../../../bin/metrics/totals.js';
 import { VirtualClock } from '../../support/memory/clock.js';
 
