@@ -128,13 +128,10 @@ export class PublicEvents {
 
   async #factsOf(stream: StreamName, ordered: Ordered | null): Promise<CardFacts | null> {
     if (ordered !== null) return this.#remember(stream, ordered);
-    const reading = this.#reading.get(stream) ?? this.#lookUp(stream);
+    const reading =
+      this.#reading.get(stream) ?? this.#lookUp(stream).finally(() => this.#reading.delete(stream));
     this.#reading.set(stream, reading);
-    try {
-      return await reading;
-    } finally {
-      this.#reading.delete(stream);
-    }
+    return reading;
   }
 
   async #lookUp(stream: StreamName): Promise<CardFacts | null> {
