@@ -1,8 +1,6 @@
 import {
   contact,
   contactIdOf,
-  deleteContact,
-  replaceSeenContact,
   saveContact,
   saveContactOnce,
   type Contact,
@@ -73,7 +71,11 @@ const failureFor = (known: Contact): DomainError =>
     ? new DomainError('create_failed', 'The contact could not be created. Send it again.')
     : new DomainError('update_failed', 'The contact could not be updated; it is as it was. Send it again.');
 
-const change = async (
+/**
+ * Decides on a contact that is known to be the organization's. Reads show the change when this returns.
+ * Throws the decision's errors, EventStoreUnavailable, TooContended, OutcomeUnknown.
+ */
+export const changeContact = async (
   deps: SaveContactDeps,
   id: Uuid,
   command: Command,
@@ -82,27 +84,6 @@ const change = async (
   const { position } = await execute(deps, contact, id, command, decide);
   if (position !== null) await deps.readYourWrites.afterWrite(position);
 };
-
-/**
- * Replaces every field of a contact that is known to be the organization's, as it was `seen`: at its
- * `updatedAt`. Reads show it when this returns. Throws `not_found`, `invalid_transition` if it was erased or
- * changed since, EventStoreUnavailable, TooContended, OutcomeUnknown.
- */
-export const replaceContact = (
-  deps: SaveContactDeps,
-  org: OrganizationId,
-  id: Uuid,
-  command: Command,
-  { details, seen }: { readonly details: ContactDetails; readonly seen: string },
-): Promise<void> => change(deps, id, command, replaceSeenContact(org, details, seen, command.at));
-
-/** Deletes a contact in the same way: its details are erased. Throws the errors of `replaceContact`. */
-export const removeContact = (
-  deps: SaveContactDeps,
-  id: Uuid,
-  command: Command,
-  seen: string,
-): Promise<void> => change(deps, id, command, deleteContact(seen, command.at));
 
 /**
  * How many contacts with this `external_id` were deleted, if more than `deleted` were, in few reads: a caller

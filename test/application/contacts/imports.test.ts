@@ -11,7 +11,7 @@ import {
 import { keyRing } from '../../../application/personal/key-ring.js';
 import { ImportsUnavailable } from '../../../application/ports/records.js';
 import { workOnImports } from '../../../application/contacts/run-imports.js';
-import { removeContact, saveContactRecord } from '../../../application/contacts/save-contact.js';
+import { saveContactRecord } from '../../../application/contacts/save-contact.js';
 import { contact, contactIdOf, eraseContact } from '../../../domain/contact.js';
 import { execute } from '../../../application/writing/execute.js';
 import { EventStoreUnavailable, storeWith, type EventStore } from '../../../application/ports/event-store.js';
@@ -22,6 +22,7 @@ import { makeWorld, org } from '../../support/fixtures/world.js';
 import { SeededEntropy } from '../../support/memory/entropy.js';
 import { MemoryPersonalKeys } from '../../support/memory/personal-keys.js';
 import { MemoryImportRecords } from '../../support/memory/records.js';
+import { removeContact } from '../../support/fixtures/remove-contact.js';
 
 const by = { actor: { kind: 'member' as const, id: 'ann' }, requestId: 'req_1' };
 const never = new AbortController().signal;

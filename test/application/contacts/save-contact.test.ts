@@ -1,10 +1,11 @@
 import { expect } from 'chai';
 import { readContact } from '../../../adapters/http/api/contact-fields.js';
-import { contactWith, removeContact, saveContactRecord } from '../../../application/contacts/save-contact.js';
+import { contactWith, saveContactRecord } from '../../../application/contacts/save-contact.js';
 import { contactIdOf } from '../../../domain/contact.js';
 import { DomainError } from '../../../domain/errors.js';
 import { streamName } from '../../../domain/ids.js';
 import { makeWorld, org } from '../../support/fixtures/world.js';
+import { removeContact } from '../../support/fixtures/remove-contact.js';
 
 const codeOf = async (run: () => Promise<unknown>): Promise<string> => {
   try {

@@ -1,4 +1,5 @@
-import { removeContact, replaceContact } from '../../../../application/contacts/save-contact.js';
+import { changeContact } from '../../../../application/contacts/save-contact.js';
+import { deleteContact, replaceSeenContact } from '../../../../domain/contact.js';
 import { Uuid } from '../../../../domain/ids.js';
 import { may } from '../../../../domain/permissions.js';
 import type { ContactDocument } from '../../../../projections/contacts.js';
@@ -87,13 +88,15 @@ export const contactPage = page({
       const { id, details: known } = await loadContact(context);
       // Its stream is found by it, so it stays.
       const details = { ...contactFrom(sent), externalId: known?.externalId ?? null };
-      const change = { details, seen: sent('seen') };
-      await replaceContact(deps, org, Uuid.parse(id), command(), change);
+      const saving = command();
+      const replace = replaceSeenContact(org, details, sent('seen'), saving.at);
+      await changeContact(deps, Uuid.parse(id), saving, replace);
     }),
     remove: async (context, sent) => {
       const { deps, command, org, url } = context;
       const { id } = await loadContact(context);
-      await removeContact(deps, Uuid.parse(id), command(), sent('seen'));
+      const deleting = command();
+      await changeContact(deps, Uuid.parse(id), deleting, deleteContact(sent('seen'), deleting.at));
       return go(url('contacts', { org }, { done: 'contactDeleted' }));
     },
   },
