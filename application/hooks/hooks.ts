@@ -2,7 +2,6 @@ import type { Command } from '../../domain/events.js';
 import {
   changeHookSettings,
   createHook,
-  deleteHook,
   hook,
   hookIdOf,
   noSuchHook,
@@ -89,17 +88,8 @@ export const readHook = async (
   return { ...(await listed(deps, id, state)), status: state.status };
 };
 
-/** Deletes a hook for good. A repeat changes nothing. Throws `not_found`. */
-export const removeHook = async (
-  deps: HookDeps,
-  org: OrganizationId,
-  id: string,
-  command: Command,
-): Promise<void> => {
-  await changeHook(deps, id, command, deleteHook(org));
-};
-
-const changeHook = async (
+/** Decides on a hook. Reads show the change when this returns. Throws `not_found`. */
+export const changeHook = async (
   deps: HookDeps,
   id: string,
   command: Command,

@@ -33,21 +33,17 @@ import type { Aggregate, DomainEvent } from '../../domain/events.js';
 import { OrganizationId, Uuid } from '../../domain/ids.js';
 import { house } from '../../domain/members.js';
 import {
-  archiveDesign,
   assertRoom,
   chooseHouseHand,
   copyOf,
   created,
   createOrganization,
-  eraseDesign,
   nextCopyId,
   offered,
   organization,
-  renameDesign as decideToRename,
   renameOrganization,
   saveDesign,
   suspendOrganization,
-  withdrawDesign as decideToWithdraw,
   type CreatedOrganization,
   type Organization,
   type OrganizationEvent,
@@ -226,27 +222,19 @@ export const addDesign = async (
   return { id, name: saved, made: events.length > 0 };
 };
 
-/** A use case that changes a design. It throws `not_found`. */
-const designChange =
-  <Change extends readonly unknown[]>(decide: (id: string, ...change: Change) => DecideDesign) =>
-  async (deps: DesignDeps, initiator: Initiator, org: OrganizationId, id: string, ...change: Change) => {
-    await run(deps, initiator, org, organization, org, decide(id, ...change));
-  };
-
-type DecideDesign = (state: Organization) => OrganizationEvent[];
-
-export const renameDesign = designChange(decideToRename);
-
-export const removeDesign = designChange(archiveDesign);
-
-/** Archives a design, and has its picture removed within an hour. */
-export const erasePicture = designChange(eraseDesign);
-
 /**
- * Withdraws a design for the house, which has its cards held that are not in production; a null reason puts
- * it back into use, and its cards stay held.
+ * Changes a design of an organization. The picture of an erased one is removed within an hour; the cards of a
+ * withdrawn one are held that are not in production, and stay held once it is put back into use. Throws
+ * `not_found`.
  */
-export const withdrawDesign = designChange(decideToWithdraw);
+export const changeDesign = async (
+  deps: DesignDeps,
+  initiator: Initiator,
+  org: OrganizationId,
+  decide: (state: Organization) => OrganizationEvent[],
+): Promise<void> => {
+  await run(deps, initiator, org, organization, org, decide);
+};
 
 /** A use case that changes the do-not-mail list. It throws `not_found`. */
 const listChange =

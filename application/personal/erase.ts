@@ -7,11 +7,12 @@ import { foldName } from '../../domain/text.js';
 import { cards, type CardDocument } from '../../projections/cards.js';
 import { contacts, type ContactDocument } from '../../projections/contacts.js';
 import type { Projection } from '../../projections/projection.js';
-import { erasePicture, organizationOf } from '../organizations/administer.js';
+import { organizationOf, changeDesign } from '../organizations/administer.js';
 import { changeCard, type ChangeCardDeps } from '../cards/change-card.js';
 import { newCommand, execute, type Initiator } from '../writing/execute.js';
 import { pagesOf, ReadModelsUnavailable, type ReadModels } from '../ports/read-models.js';
 import { givingWay, nextTurn } from '../timing/next-turn.js';
+import { eraseDesign } from '../../domain/organization.js';
 
 export interface EraseDeps extends ChangeCardDeps {
   readonly readModels: ReadModels;
@@ -93,7 +94,7 @@ export const erasePersonal = async (
     const { position } = await execute(deps, contact, id, command, eraseContact(reason, command.at));
     if (position !== null) await deps.readYourWrites.afterWrite(position);
   });
-  for (const id of designs) await erasePicture(deps, initiator, org, id);
+  for (const id of designs) await changeDesign(deps, initiator, org, eraseDesign(id));
   return { cards: codes, contacts: contactIds, designs };
 };
 

@@ -4,10 +4,9 @@ import {
   addDesign,
   addToDoNotMail,
   organizationOf,
-  removeDesign,
   removeFromDoNotMail,
-  withdrawDesign,
   type AdministrationDeps,
+  changeDesign,
 } from '../../../application/organizations/administer.js';
 import { listDoNotMail, type OfficeListDeps } from '../../../application/organizations/operator-lists.js';
 import { readDesigns, readDesignsAt } from '../../../application/organizations/read-accounts.js';
@@ -25,6 +24,7 @@ import { whole } from '../schema/read.js';
 import type { Route } from '../server/route.js';
 import { reasonLike } from './cards.js';
 import { byOperator, operatorRoute, orgParam, pageQuery } from './route.js';
+import { archiveDesign, withdrawDesign } from '../../../domain/organization.js';
 
 export const newDesign = z.object({
   name: text('The name of the design.', 'Thank you', { maxLength: 200, rule: readLine }),
@@ -105,7 +105,7 @@ export const customerRoutes = (
     answers: { 200: z.object({ id: shown.idOf('design'), archived: shown.alwaysTrue }) },
     handle: async (request) => {
       const { id } = request.params;
-      await removeDesign(deps, byOperator(request), request.params.org, id);
+      await changeDesign(deps, byOperator(request), request.params.org, archiveDesign(id));
       return { body: { id, archived: true } };
     },
   }),
@@ -116,7 +116,7 @@ export const customerRoutes = (
     answers: { 200: withdrawalState },
     handle: async (request, { reason }) => {
       const { id } = request.params;
-      await withdrawDesign(deps, byOperator(request), request.params.org, id, reason);
+      await changeDesign(deps, byOperator(request), request.params.org, withdrawDesign(id, reason));
       return { body: { id, withdrawn: true } };
     },
   }),
@@ -126,7 +126,7 @@ export const customerRoutes = (
     answers: { 200: withdrawalState },
     handle: async (request) => {
       const { id } = request.params;
-      await withdrawDesign(deps, byOperator(request), request.params.org, id, null);
+      await changeDesign(deps, byOperator(request), request.params.org, withdrawDesign(id, null));
       return { body: { id, withdrawn: false } };
     },
   }),

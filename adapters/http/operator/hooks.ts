@@ -4,10 +4,10 @@ import {
   listHooks,
   listHooksAt,
   makeHook,
-  removeHook,
   updateHook,
   type HookDeps,
   type ListedHook,
+  changeHook,
 } from '../../../application/hooks/hooks.js';
 import { unusedHook, type HookCall } from '../../../application/ports/hook-calls.js';
 import { newCommand } from '../../../application/writing/execute.js';
@@ -18,6 +18,7 @@ import * as shown from '../schema/shown.js';
 import { parseValues, whole, type JsonObject } from '../schema/read.js';
 import type { Route } from '../server/route.js';
 import { byOperator, nothingToChange, operatorRoute, pageAtQuery, pageQuery } from './route.js';
+import { deleteHook } from '../../../domain/hook.js';
 
 export interface OperatorHookRouteDeps extends HookDeps {
   readonly baseUrl: () => string;
@@ -199,7 +200,7 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
     },
     handle: async (request) => {
       const { org: owner, id } = request.params;
-      await removeHook(deps, owner, id, newCommand(deps, byOperator(request), owner));
+      await changeHook(deps, id, newCommand(deps, byOperator(request), owner), deleteHook(owner));
       return { body: { id, deleted: true } };
     },
   }),

@@ -10,15 +10,15 @@ import {
   listHookCalls,
   listHooks,
   makeHook,
-  removeHook,
   updateHook,
   type HookDeps,
+  changeHook,
 } from '../../../application/hooks/hooks.js';
 import { saveContactRecord } from '../../../application/contacts/save-contact.js';
 import { collectionCard, putCollectionCard } from '../../../domain/catalogue.js';
 import { addToDoNotMail, doNotMail, doNotMailId } from '../../../domain/do-not-mail.js';
 import { DomainError } from '../../../domain/errors.js';
-import type { HookSettings } from '../../../domain/hook.js';
+import { deleteHook, type HookSettings } from '../../../domain/hook.js';
 import { OrganizationId, Uuid } from '../../../domain/ids.js';
 import { archiveDesign, organization } from '../../../domain/organization.js';
 import { balanceOf, designId, makeWorld, org, type World } from '../../support/fixtures/world.js';
@@ -81,7 +81,7 @@ describe('firing a hook', () => {
     expect(await refusalOf(fire(world, id, recipient))).to.equal('hook_disabled null');
     await updateHook(keeping(world), org, id, { paused: false }, world.command());
     expect((await letterOf(world, id, { ...recipient, message: 'Hi' })).type).to.equal('CardScheduled');
-    await removeHook(keeping(world), org, id, world.command());
+    await changeHook(keeping(world), id, world.command(), deleteHook(org));
     expect(await refusalOf(fire(world, id, recipient))).to.equal('invalid_hook null');
     expect(
       await refusalOf(fire(world, Uuid.parse('00000000-0000-4000-8000-000000000000'), recipient)),
@@ -258,7 +258,9 @@ describe('managing hooks', () => {
         'not_found null',
       );
     }
-    expect(await refusalOf(removeHook(hooks, other, id, world.command()))).to.equal('not_found null');
+    expect(await refusalOf(changeHook(hooks, id, world.command(), deleteHook(other)))).to.equal(
+      'not_found null',
+    );
     expect(await refusalOf(listHookCalls(hooks, other, id, { startingAfter: null, limit: 50 }))).to.equal(
       'not_found null',
     );
@@ -268,8 +270,8 @@ describe('managing hooks', () => {
     expect(await refusalOf(listHooks(hooks, org, { startingAfter: id, limit: 50 }))).to.equal(
       'invalid_cursor starting_after',
     );
-    await removeHook(hooks, org, id, world.command());
-    await removeHook(hooks, org, id, world.command());
+    await changeHook(hooks, id, world.command(), deleteHook(org));
+    await changeHook(hooks, id, world.command(), deleteHook(org));
     expect(await refusalOf(updateHook(hooks, org, id, { paused: false }, world.command()))).to.equal(
       'not_found null',
     );

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { addDesign, erasePicture, stockCatalogue } from '../../../application/organizations/administer.js';
+import { addDesign, stockCatalogue, changeDesign } from '../../../application/organizations/administer.js';
 import {
   findFront,
   saveFront,
@@ -13,7 +13,7 @@ import { execute } from '../../../application/writing/execute.js';
 import { collectionCard, putCollectionCard } from '../../../domain/catalogue.js';
 import { streamName, Uuid } from '../../../domain/ids.js';
 import { house } from '../../../domain/members.js';
-import { saveDesign, organization, organizationStream } from '../../../domain/organization.js';
+import { saveDesign, organization, organizationStream, eraseDesign } from '../../../domain/organization.js';
 import { collectionCards } from '../../../projections/catalogue.js';
 import { organizations } from '../../../projections/organizations.js';
 import { front } from '../../support/fixtures/front.js';
@@ -79,7 +79,7 @@ describe('a picture for a design', () => {
     }
     expect(await stored()).to.deep.equal(['a']);
     const saved = designs.find(({ artwork }) => artwork !== null)?.id ?? '';
-    await erasePicture(deps, by, org, saved);
+    await changeDesign(deps, by, org, eraseDesign(saved));
     await sweep();
     expect(await stored()).to.deep.equal([]);
   });

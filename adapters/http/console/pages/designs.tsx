@@ -1,10 +1,4 @@
-import {
-  addDesign,
-  erasePicture,
-  removeDesign,
-  renameDesign,
-  withdrawDesign,
-} from '../../../../application/organizations/administer.js';
+import { addDesign, changeDesign } from '../../../../application/organizations/administer.js';
 import { listCollection, readAccount } from '../../../../application/organizations/read-accounts.js';
 import { may } from '../../../../domain/permissions.js';
 import { withReason } from '../../operator/cards.js';
@@ -15,6 +9,7 @@ import { Badge, ButtonLink, Cover, Empty, Older, PageHeading, Time } from '../..
 import { Archived, Erase, perPage, Withdraw, Withdrawn } from '../design-parts.js';
 import { confirmed, go, page } from '../page.js';
 import { partAfter } from '../paging.js';
+import { archiveDesign, eraseDesign, renameDesign, withdrawDesign } from '../../../../domain/organization.js';
 
 const maxOffered = 100;
 
@@ -131,25 +126,25 @@ export const designsPage = page({
     },
     rename: confirmed('designRenamed', async ({ deps, by, org }, sent) => {
       const { name } = parseValues(newDesign, { name: sent('name') });
-      await renameDesign(deps, by, org, sent('design'), name);
+      await changeDesign(deps, by, org, renameDesign(sent('design'), name));
     }),
     archive: confirmed('designArchived', ({ deps, by, org }, sent) =>
-      removeDesign(deps, by, org, sent('design')),
+      changeDesign(deps, by, org, archiveDesign(sent('design'))),
     ),
     erase: confirmed('designErased', ({ deps, by, org }, sent) =>
-      erasePicture(deps, by, org, sent('design')),
+      changeDesign(deps, by, org, eraseDesign(sent('design'))),
     ),
     withdraw: {
       may: 'organizations.manage',
       run: confirmed('designWithdrawn', async ({ deps, by, org }, sent) => {
         const { reason } = parseValues(withReason, { reason: sent('reason') });
-        await withdrawDesign(deps, by, org, sent('design'), reason);
+        await changeDesign(deps, by, org, withdrawDesign(sent('design'), reason));
       }),
     },
     reinstate: {
       may: 'organizations.manage',
       run: confirmed('designReinstated', ({ deps, by, org }, sent) =>
-        withdrawDesign(deps, by, org, sent('design'), null),
+        changeDesign(deps, by, org, withdrawDesign(sent('design'), null)),
       ),
     },
   },

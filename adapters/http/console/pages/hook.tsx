@@ -1,4 +1,4 @@
-import { readHook, removeHook, updateHook } from '../../../../application/hooks/hooks.js';
+import { readHook, updateHook, changeHook } from '../../../../application/hooks/hooks.js';
 import type { HookCall } from '../../../../application/ports/hook-calls.js';
 import { newHook } from '../../operator/hooks.js';
 import { Form } from '../../web/form.js';
@@ -27,6 +27,7 @@ import {
 } from '../hook-data.js';
 import { HookEditor, HookState, PreviewOfHook } from '../hook-parts.js';
 import { confirmed, go, type OrgContext, page } from '../page.js';
+import { deleteHook } from '../../../../domain/hook.js';
 
 const columns: Columns<HookCall> = {
   At: ({ at }) => <Time at={at} />,
@@ -151,7 +152,7 @@ export const hookPage = page({
     resume: confirmed('hookResumed', setPaused(false)),
     delete: async (context) => {
       const { deps, command, org, url } = context;
-      await removeHook(deps, org, hookIdIn(context), command());
+      await changeHook(deps, hookIdIn(context), command(), deleteHook(org));
       return go(url('hooks', { org }, { done: 'hookDeleted' }));
     },
   },
