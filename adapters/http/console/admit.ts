@@ -6,7 +6,7 @@ import { house } from '../../../domain/members.js';
 import { may, type Permission, type Role } from '../../../domain/permissions.js';
 import { atField } from '../schema/read.js';
 import type { Url } from '../web/paths.js';
-import type { SignedIn, Visitor, VisitorDeps } from './visitor.js';
+import type { SignedIn, VisitorDeps } from './visitor.js';
 
 /** An organization to which the visitor was admitted: only `admit` makes one. */
 export type AdmittedOrg = Brand<OrganizationId, 'AdmittedOrg'>;
@@ -15,6 +15,11 @@ export type AdmittedOrg = Brand<OrganizationId, 'AdmittedOrg'>;
 export interface Admitted {
   readonly org: AdmittedOrg;
   readonly role: Role;
+}
+
+/** The organization, or the house, for the frame of a page. */
+export interface Here extends Admitted {
+  readonly name: string;
 }
 
 /** The permission that a page or an action needs; `anyone` needs no sign-in, `signed-in` no role. */
@@ -38,11 +43,6 @@ export class NotAllowed extends NamedError {
     super(`lacks the permission ${permission}`);
   }
 }
-
-export const requireSignedIn = (visitor: Visitor): SignedIn => {
-  if (visitor.kind === 'anonymous') throw new SignInFirst();
-  return visitor;
-};
 
 /** The same for an organization that does not exist, and for one that the visitor does not belong to. */
 export const nothingHere = (): DomainError =>

@@ -5,13 +5,11 @@ import { may } from '../../../domain/permissions.js';
 import { retryAfter } from '../server/caller.js';
 import { ClientGone, statusOf } from '../server/errors.js';
 import type { LinesResponse, TextResponse } from '../server/route.js';
-import type { ShownRefusal } from '../web/form.js';
+import type { ShownRefusal } from '../web/visit.js';
 import { contextOf, type PageRequest } from './context.js';
-import { assertMay, requireSignedIn, roleAt, staffRoleOf, type AdmittedOrg } from './admit.js';
+import { assertMay, roleAt, SignInFirst, staffRoleOf, type AdmittedOrg, type Need } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
-import type { UploadPlace } from '../../../application/contacts/uploads.js';
 import { drawn, errorPage, placeIn, redirect, shownAfterForm, waiting, withPageHeaders } from './rendered.js';
-import type { Here } from './frame.js';
 import {
   assertHost,
   assertSafeWay,
@@ -25,21 +23,15 @@ import {
 import type { Context, KnownContext, OrgContext, Outcome, Page, Sent } from './page.js';
 import { actorOf, visitorOf } from './visitor.js';
 
-interface Inside {
-  readonly context: Context;
-  /** The organization for the frame. */
-  readonly here: Here | null;
-}
-
 /** The context that a page's functions get. A page of the house is there for the staff alone. */
 const admitted = async (
   request: PageRequest,
   context: Context,
-  { path, may: need, mayAct }: Page,
-): Promise<Inside> => {
-  if (need === 'anyone') return { context, here: null };
-  const visitor = requireSignedIn(context.visitor);
-  const { deps, params, requestId, traceparent } = context;
+  { path, may: need, mayAct }: Pick<Page, 'path' | 'may' | 'mayAct'>,
+): Promise<Context> => {
+  if (need === 'anyone') return context;
+  const { deps, visitor, params, requestId, traceparent } = context;
+  if (visitor.kind === 'anonymous') throw new SignInFirst();
   const by = { actor: actorOf(visitor), requestId, traceparent };
   const concerns = (org: AdmittedOrg) => request.concerns({ org, visitor: by.actor });
   request.concerns({ visitor: by.actor });
@@ -49,25 +41,28 @@ const admitted = async (
     const place = await roleAt(deps, visitor, params['org'] ?? '');
     concerns(place.org);
     assertMay(place, need);
-    const mayForms = mayAct !== 'anyone' && mayAct !== 'signed-in' && may(place.role, mayAct);
-    const inside: OrgContext = { ...known, ...place, mayAct: mayForms, command: commandIn(place.org) };
-    return { context: inside, here: await placeIn(deps, place) };
+    const inside: OrgContext = {
+      ...known,
+      ...place,
+      here: await placeIn(deps, place),
+      mayAct: mayAct !== 'anyone' && mayAct !== 'signed-in' && may(place.role, mayAct),
+      command: commandIn(place.org),
+      url: (to, texts, query) => context.url(to, { org: place.org, ...texts }, query),
+    };
+    return inside;
   }
-  if (need === 'signed-in') return { context: known, here: null };
+  if (need === 'signed-in') return known;
   const place = await staffRoleOf(deps, visitor);
   assertMay(place, need);
-  return { context: known, here: { ...place, name: 'The house' } };
+  return { ...known, here: { ...place, name: 'The house' } };
 };
-
-const answered = ({ context, here }: Inside, outcome: Outcome): TextResponse =>
-  outcome.kind === 'go' ? redirect(outcome.to, outcome.cookies) : shownAfterForm(context, here, outcome);
 
 /** Statuses that explain more than that a form was refused. */
 const telling: ReadonlySet<number> = new Set([403, 409, 429, 503]);
 
 /** The page with its form again, and why that was refused; throws any other error. */
 const refusedPage = async (
-  { context, here }: Inside,
+  context: Context,
   page: Page,
   error: unknown,
   sent: Sent,
@@ -82,8 +77,29 @@ const refusedPage = async (
     meaning: context.url('/docs/errors/:code', { code: error.code }),
     sent,
   };
-  const response = await drawn(context, here, page, refused, status);
+  const response = await drawn({ ...context, refused }, page, status);
   return status === 429 ? waiting(response, retryAfter(context.deps.clock.steady())) : response;
+};
+
+/** Does the work of a form; shows its page again if it is refused, with what was sent until then. */
+const attempt = async (
+  context: Context,
+  page: Page,
+  need: Need,
+  sent: Sent,
+  work: () => Promise<Outcome>,
+): Promise<TextResponse> => {
+  const { deps, visitor } = context;
+  try {
+    // To sign in, or out, changes nothing of the service.
+    if (need !== 'anyone' && need !== 'signed-in') await assertService(deps.rehearsal);
+    if (visitor.kind !== 'anonymous') await countForm(deps, visitor.session.owner);
+    const outcome = await work();
+    if (outcome.kind === 'go') return redirect(outcome.to, outcome.cookies);
+    return shownAfterForm({ ...context, notice: null }, outcome);
+  } catch (error) {
+    return refusedPage(context, page, error, sent);
+  }
 };
 
 /** A form with a file: the visitor is admitted before any of it is read. */
@@ -91,26 +107,22 @@ const takeUpload = async (page: Page, request: PageRequest, context: Context): P
   const action = Object.values(page.actions).find(({ upload }) => upload !== undefined);
   const noFiles = new DomainError('unsupported_media_type', 'This page takes no files.');
   if (action?.upload === undefined) throw noFiles;
+  const { upload, fileLimit } = action;
   const inside = await admitted(request, context, { ...page, may: action.may });
   if (inside.here === null) throw noFiles;
   const { org } = inside.here;
-  const { uploads, rehearsal } = context.deps;
-  let sent: Sent = () => '';
-  let place: UploadPlace | null = null;
-  try {
-    await assertService(rehearsal);
-    const { visitor } = inside.context;
-    if (visitor.kind !== 'anonymous') await countForm(context.deps, visitor.session.owner);
-    place = uploads.begin(org);
-    const { fields, fileName, file } = await request.readUpload(action.fileLimit);
-    sent = sentBy(fields);
-    const upload = { fields, fileName, file: place.counted(file) };
-    return answered(inside, await action.upload(inside.context, sent, upload));
-  } catch (error) {
-    return await refusedPage(inside, page, error, sent);
-  } finally {
-    place?.end();
-  }
+  const read = new Map<string, string>();
+  const sent = sentBy(read);
+  return attempt(inside, page, action.may, sent, async () => {
+    const place = context.deps.uploads.begin(org);
+    try {
+      const { fields, fileName, file } = await request.readUpload(fileLimit);
+      for (const [name, value] of fields) read.set(name, value);
+      return await upload(inside, sent, { fields, fileName, file: place.counted(file) });
+    } finally {
+      place.end();
+    }
+  });
 };
 
 const act = async (page: Page, request: PageRequest, context: Context): Promise<TextResponse> => {
@@ -119,19 +131,12 @@ const act = async (page: Page, request: PageRequest, context: Context): Promise<
   const action = Object.hasOwn(page.actions, sent('do')) ? page.actions[sent('do')] : undefined;
   if (action === undefined) throw new PageRefusal(422, 'This page has no such form.');
   const inside = await admitted(request, context, { ...page, may: action.may });
-  const { visitor } = inside.context;
-  try {
-    // To sign in, or out, changes nothing of the service.
-    if (action.may !== 'anyone' && action.may !== 'signed-in') await assertService(context.deps.rehearsal);
-    if (visitor.kind !== 'anonymous') await countForm(context.deps, visitor.session.owner);
-    const once = action.once !== false && visitor.kind !== 'anonymous';
-    const outcome = once
-      ? await runOnce(inside.context, visitor.session.owner, fields, action)
-      : await action.run(inside.context, sent);
-    return answered(inside, outcome);
-  } catch (error) {
-    return refusedPage(inside, page, error, sent);
-  }
+  const { visitor } = inside;
+  return attempt(inside, page, action.may, sent, () =>
+    action.once === false || visitor.kind === 'anonymous'
+      ? action.run(inside, sent)
+      : runOnce(inside, visitor.session.owner, fields, action),
+  );
 };
 
 const look = async (
@@ -139,9 +144,9 @@ const look = async (
   request: PageRequest,
   context: Context,
 ): Promise<TextResponse | LinesResponse> => {
-  const { context: inside, here } = await admitted(request, context, page);
-  if (page.file === undefined) return drawn(inside, here, page, null);
-  request.takePlace(here?.org ?? '', downloadsAtOnce);
+  const inside = await admitted(request, context, page);
+  if (page.file === undefined) return drawn(inside, page);
+  request.takePlace(inside.here?.org ?? '', downloadsAtOnce);
   return withPageHeaders(inside, await page.file(inside));
 };
 

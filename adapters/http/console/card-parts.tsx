@@ -93,13 +93,15 @@ export const SmallFront = ({ card: { design }, owner }: FrontProps) => {
 interface Props {
   readonly cards: readonly CardDocument[];
   readonly owner: OrganizationDocument;
+  /** Takes the place of a table without cards. */
+  readonly children: Html;
 }
 
 /** To whom a card goes, in a line. */
 export const addressee = ({ recipient, erasedAt }: CardDocument): string =>
   recipient === null ? gone(erasedAt) : `${recipient.name}, ${recipient.city} ${recipient.state}`;
 
-export const CardsTable = ({ cards, owner }: Props) => (
+export const CardsTable = ({ cards, owner, children }: Props) => (
   <Table
     label="Cards"
     rows={cards}
@@ -119,5 +121,7 @@ export const CardsTable = ({ cards, owner }: Props) => (
       Sent: ({ createdAt }) => <Time at={createdAt} />,
       Reference: ({ reference }) => reference,
     }}
-  />
+  >
+    {children}
+  </Table>
 );

@@ -6,6 +6,7 @@ import type { HttpRequest } from '../server/route.js';
 import { pageUrl, pathTo, placeOf } from '../web/paths.js';
 import type { ConsoleDeps } from './deps.js';
 import type { Context, Page } from './page.js';
+import { noticeOf } from './notice.js';
 import { browserIn } from './visitor.js';
 
 export type PageRequest = HttpRequest<unknown, Readonly<Record<string, string>>, object>;
@@ -26,6 +27,7 @@ export const contextOf = (
   return {
     deps,
     visitor: { kind: 'anonymous' },
+    here: null,
     path,
     params: request.params,
     query: valueOf,
@@ -43,5 +45,9 @@ export const contextOf = (
     timeZone: deps.timeZone,
     year: today(deps.clock.instant(), deps.timeZone).slice(0, 4),
     newForm: () => newToken(deps.entropy),
+    mayAct: true,
+    notice: noticeOf(valueOf('done')),
+    refused: null,
+    labels: new Map(),
   };
 };

@@ -4,7 +4,6 @@ import type { OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
 import { Form } from '../web/form.js';
 import { Badge, type Columns, Table, Time, type Tone } from '../web/parts.js';
-import type { Url } from '../web/paths.js';
 import { block } from '../web/prose.js';
 import { useVisit } from '../web/visit.js';
 import { CardLink } from './card-words.js';
@@ -59,20 +58,20 @@ interface TableProps {
   readonly endpoints: Endpoints;
   readonly org: string;
   readonly mayRetry: boolean;
-  /** The column to leave out, because it is the same in every row. */
+  /** The column to leave out, because it is the same in every row of the page of something else. */
   readonly leave?: 'To' | 'Card';
-  /** Where these forms are sent; to the page itself if it is left out. */
-  readonly to?: (delivery: Delivery) => Url;
 }
 
 /** Deliveries, each with the way to send it again. */
-export const DeliveriesTable = ({ deliveries, endpoints, org, mayRetry, to, leave }: TableProps) => {
+export const DeliveriesTable = ({ deliveries, endpoints, org, mayRetry, leave }: TableProps) => {
   const { url } = useVisit();
+  const pageOf = ({ id }: Delivery) => url('delivery', { org, delivery: id });
+  // The page of all deliveries takes its own forms, and keeps its filters.
   const again = (row: Delivery) =>
     canRetry(row, endpoints) ? (
       <Form
         action="retry"
-        to={to?.(row)}
+        to={leave && pageOf(row)}
         fields={{ delivery: row.id }}
         kind="second"
         label={`Retry ${row.type} of ${row.card}`}
@@ -80,7 +79,7 @@ export const DeliveriesTable = ({ deliveries, endpoints, org, mayRetry, to, leav
       />
     ) : null;
   const columns: Columns<Delivery> = {
-    Event: ({ id, type }) => <a href={url('delivery', { org, delivery: id })}>{type}</a>,
+    Event: (row) => <a href={pageOf(row)}>{row.type}</a>,
     To: ({ endpoint }) => endpointName(endpoints.get(endpoint)),
     Card: ({ card }) => <CardLink code={card} />,
     Status: ({ status }) => <DeliveryStatusBadge status={status} />,

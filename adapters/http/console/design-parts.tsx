@@ -41,7 +41,7 @@ interface ArchivedProps extends Pick<OrganizationDocument, 'archived'> {
 
 /** The designs that the house has withdrawn, and what to do about their cards. */
 export const Withdrawn = ({ archived, context }: ArchivedProps) => {
-  const { url, org, role, mayAct } = context;
+  const { url, role, mayAct } = context;
   const designs = archived.flatMap(({ withdrawn, ...design }) =>
     withdrawn ? { ...design, ...withdrawn } : [],
   );
@@ -50,7 +50,7 @@ export const Withdrawn = ({ archived, context }: ArchivedProps) => {
     <Panel id="withdrawn" title="Withdrawn">
       <p>
         The people who run the service have withdrawn these designs: no card can be sent with them.{' '}
-        <a href={url('cards', { org }, { status: 'blocked' })}>Their cards</a> that were not in production are
+        <a href={url('cards', {}, { status: 'blocked' })}>Their cards</a> that were not in production are
         held, not charged. Cancel them, and send them again with another design.
       </p>
       <ul class="rows">
@@ -85,7 +85,7 @@ export const Withdrawn = ({ archived, context }: ArchivedProps) => {
 export const perPage = 60;
 
 /** The archived designs whose pictures are still kept, and count: a part of them. */
-export const Archived = ({ archived, context: { url, org, query } }: ArchivedProps) => {
+export const Archived = ({ archived, context: { url, query } }: ArchivedProps) => {
   const kept = archived.filter(({ artwork, withdrawn }) => artwork !== null && withdrawn === null);
   const { shown, last } = partAfter(kept, ({ id }) => id === query('archived'), perPage);
   if (shown.length === 0) return null;
@@ -101,7 +101,7 @@ export const Archived = ({ archived, context: { url, org, query } }: ArchivedPro
           </li>
         ))}
       </ul>
-      <Older to={last && url('designs', { org }, { archived: last.id })} />
+      <Older to={last && url('designs', {}, { archived: last.id })} />
     </section>
   );
 };

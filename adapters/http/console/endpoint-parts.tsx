@@ -4,7 +4,7 @@ import type { Instant, Uuid } from '../../../domain/ids.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
 import { Checks, Form } from '../web/form.js';
-import { ActionLink, Badge, ButtonLink, count, PageHeading, Panel, Time } from '../web/parts.js';
+import { ActionLink, Badge, ButtonLink, count, Panel, Time } from '../web/parts.js';
 import type { Url } from '../web/paths.js';
 import { block, fileOf, type Html } from '../web/prose.js';
 import { ResponseBody } from './delivery-parts.js';
@@ -129,9 +129,10 @@ export const TestResult = ({ result, endpoint, back }: ResultProps) => {
   const isAccepted = httpStatus !== null && httpStatus >= 200 && httpStatus < 300;
   return (
     <div class="panel">
-      <PageHeading title="Test event">
+      <div class="head">
+        <h1>Test event</h1>
         <Badge tone={isAccepted ? 'good' : 'bad'}>{isAccepted ? 'Accepted' : 'Not accepted'}</Badge>
-      </PageHeading>
+      </div>
       <p>
         <code>{endpoint.url}</code>
       </p>

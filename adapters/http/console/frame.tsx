@@ -1,23 +1,10 @@
 import type { ComponentChildren } from 'preact';
-import type { OrganizationId } from '../../../domain/ids.js';
 import { house } from '../../../domain/members.js';
-import { may, type Permission, type Role } from '../../../domain/permissions.js';
+import { may, type Permission } from '../../../domain/permissions.js';
 import { Brand } from '../web/document.js';
+import type { Here } from './admit.js';
 import type { Context } from './page.js';
 import { paths, type PageName } from '../web/paths.js';
-
-/** The organization whose pages are shown, or the house, for the menu. */
-export interface Here {
-  readonly org: OrganizationId;
-  readonly name: string;
-  readonly role: Role;
-}
-
-interface FrameProps {
-  readonly context: Context;
-  readonly here: Here | null;
-  readonly children: ComponentChildren;
-}
 
 interface Entry {
   readonly name: string;
@@ -99,26 +86,31 @@ const WhoIsHere = ({ context: { visitor, url } }: { readonly context: Context })
   );
 };
 
+interface FrameProps {
+  readonly context: Context;
+  readonly children: ComponentChildren;
+}
+
 /** The frame of every page of the console. On a telephone the menu unfolds, without a script. */
-export const Frame = ({ context, here, children }: FrameProps) => (
+export const Frame = ({ context, children }: FrameProps) => (
   <>
     <header class="top">
       <div class="top-line">
         <Brand to={context.url(context.deps.hasConsole ? 'start' : 'collection')} />
-        {here === null ? null : (
+        {context.here === null ? null : (
           <a class="org" href={context.url('choose')}>
-            <b>{here.name}</b> <span aria-hidden="true">▾</span>
+            <b>{context.here.name}</b> <span aria-hidden="true">▾</span>
             <span class="hidden">, choose another organization</span>
           </a>
         )}
         <span class="who">{context.deps.hasConsole ? <WhoIsHere context={context} /> : null}</span>
-        {here === null ? null : (
+        {context.here === null ? null : (
           <button type="button" class="second unfold" popovertarget="menu">
             Menu
           </button>
         )}
       </div>
-      {here === null ? null : <Menu context={context} here={here} />}
+      {context.here === null ? null : <Menu context={context} here={context.here} />}
     </header>
     <main id="content" class="page" tabIndex={-1}>
       {context.isRehearsal ? (

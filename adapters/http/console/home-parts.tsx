@@ -145,11 +145,11 @@ interface FirstStepsProps {
 /** The way of a newcomer to the first card, until it is gone. */
 export const FirstSteps = ({ hasKey, hasDesign, hasCard, context }: FirstStepsProps) => {
   if (hasKey && hasDesign && hasCard) return null;
-  const { org, role, url } = context;
-  const sending = may(role, 'cards.send') ? url('send', { org }) : `${url('/docs')}#first-card`;
+  const { role, url } = context;
+  const sending = may(role, 'cards.send') ? url('send') : `${url('/docs')}#first-card`;
   const all = [
-    { name: 'Make a key', to: url('keys', { org }), isDone: hasKey },
-    { name: 'Save a design', to: url('designs', { org }), isDone: hasDesign },
+    { name: 'Make a key', to: url('keys'), isDone: hasKey },
+    { name: 'Save a design', to: url('designs'), isDone: hasDesign },
     { name: 'Send a card', to: sending, isDone: hasCard },
   ];
   return (

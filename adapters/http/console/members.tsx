@@ -5,8 +5,8 @@ import type { Member } from '../../../domain/members.js';
 import type { Role } from '../../../domain/permissions.js';
 import { newMember, roleChange } from '../operator/people.js';
 import { parseValues } from '../schema/read.js';
-import { Choice, Field, Form } from '../web/form.js';
-import { ActionLink, Badge, Panel, Time } from '../web/parts.js';
+import { Choice, Field, Form, FormPanel } from '../web/form.js';
+import { ActionLink, Badge, Older, Time } from '../web/parts.js';
 import type { Url } from '../web/paths.js';
 import { idFrom } from './admit.js';
 import { gone } from './card-words.js';
@@ -97,27 +97,23 @@ export const MemberRows = ({ members, roles, context }: RowsProps) => {
           ))}
         </ul>
       </div>
-      {last === undefined ? null : (
-        <ActionLink kind="second" to={url(path, params, { before: last.id })} words="More" />
-      )}
+      <Older to={last && url(path, params, { before: last.id })} words="More" />
     </>
   );
 };
 
 export const Invite = ({ roles }: Pick<RowsProps, 'roles'>) => (
-  <Panel id="invite" title="Invite a member">
-    <Form action="invite" button="Create invitation">
-      <Field name="email" label="E-mail" type="email" />
-      <Field name="name" label="Name" />
-      <Choice
-        name="role"
-        value={roles.at(-1) ?? ''}
-        label="Role"
-        options={roles.map((role) => ({ value: role, name: `${role}: ${roleMeans[role]}` }))}
-      />
-      <p class="hint">The service sends no mail: the link is shown to you once, and you pass it on.</p>
-    </Form>
-  </Panel>
+  <FormPanel id="invite" title="Invite a member" action="invite" button="Create invitation">
+    <Field name="email" label="E-mail" type="email" />
+    <Field name="name" label="Name" />
+    <Choice
+      name="role"
+      value={roles.at(-1) ?? ''}
+      label="Role"
+      options={roles.map((role) => ({ value: role, name: `${role}: ${roleMeans[role]}` }))}
+    />
+    <p class="hint">The service sends no mail: the link is shown to you once, and you pass it on.</p>
+  </FormPanel>
 );
 
 /** A link that is shown once. `back`: the page after it. */

@@ -48,7 +48,7 @@ interface NeedsProps extends Awaited<ReturnType<typeof needsAttention>> {
 }
 
 export const NeedsYou = ({ held, failing, since, dead, owner, context }: NeedsProps) => {
-  const { org, role, url } = context;
+  const { role, url } = context;
   if (held.length + failing.length + dead.length === 0) return null;
   return (
     <Panel id="needs-you" title="Needs attention">
@@ -67,7 +67,7 @@ export const NeedsYou = ({ held, failing, since, dead, owner, context }: NeedsPr
         {held.length <= maxListed ? null : (
           <li>
             <Badge tone="warn">Held</Badge>
-            <a href={url('cards', { org }, { status: 'blocked' })}>All held cards</a>
+            <a href={url('cards', {}, { status: 'blocked' })}>All held cards</a>
           </li>
         )}
         {failing.slice(0, maxListed).map((endpoint) => (
@@ -79,23 +79,19 @@ export const NeedsYou = ({ held, failing, since, dead, owner, context }: NeedsPr
             </span>
             <span class="actions end">
               <ButtonLink
-                to={url('deliveries', { org }, { endpoint: endpoint.id })}
+                to={url('deliveries', {}, { endpoint: endpoint.id })}
                 kind="second"
                 words="Deliveries"
               />
               {may(role, 'webhooks.manage') ? (
-                <Form
-                  action="enable"
-                  to={url('endpoint', { org, endpoint: endpoint.id })}
-                  button="Switch on"
-                />
+                <Form action="enable" to={url('endpoint', { endpoint: endpoint.id })} button="Switch on" />
               ) : null}
             </span>
           </li>
         ))}
         {failing.length <= maxListed ? null : (
           <li>
-            <a href={url('webhooks', { org })}>All endpoints</a>
+            <a href={url('webhooks')}>All endpoints</a>
           </li>
         )}
         {dead.slice(0, 1).map(({ occurredAt }) => (
@@ -107,7 +103,7 @@ export const NeedsYou = ({ held, failing, since, dead, owner, context }: NeedsPr
             </span>
             <span class="actions end">
               <ButtonLink
-                to={url('deliveries', { org }, { status: 'exhausted' })}
+                to={url('deliveries', {}, { status: 'exhausted' })}
                 kind="second"
                 words="Send again"
               />

@@ -3,12 +3,12 @@ import type { Front } from '../../../domain/artwork.js';
 import type { Command } from '../../../domain/events.js';
 import type { LinesResponse } from '../server/route.js';
 import type { FileLimit, Upload } from '../server/upload.js';
-import type { ShownRefusal } from '../web/form.js';
 import { type PageName, type Path, paths, type Texts, type Url } from '../web/paths.js';
 import type { Html } from '../web/prose.js';
 import type { Visit } from '../web/visit.js';
-import type { Admitted, AdmittedOrg, Need } from './admit.js';
+import type { Admitted, AdmittedOrg, Here, Need } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
+import type { Heading } from './heading.js';
 import type { NoticeName } from './notice.js';
 import type { SignedIn, Visitor } from './visitor.js';
 
@@ -16,6 +16,8 @@ import type { SignedIn, Visitor } from './visitor.js';
 export interface Context<Who extends Visitor = Visitor> extends Visit {
   readonly deps: ConsoleDeps;
   readonly visitor: Who;
+  /** The organization whose menu is shown; null for none. */
+  readonly here: Here | null;
   /** The page's place in the table. */
   readonly path: Path;
   /** The parameters of the path, as sent. */
@@ -51,10 +53,7 @@ export interface KnownContext extends Context<SignedIn> {
 }
 
 /** A context inside an organization. */
-export interface OrgContext extends KnownContext, Admitted {
-  /** Whether the visitor may send the forms of the page. */
-  readonly mayAct: boolean;
-}
+export interface OrgContext extends KnownContext, Admitted {}
 
 type ContextFor<N extends Need, Name extends PageName> = N extends 'anyone'
   ? Context
@@ -68,7 +67,7 @@ export type Sent = (field: string) => string;
 /** The result of a sent form: another page, or one whose content is shown only once. */
 export type Outcome =
   | { readonly kind: 'go'; readonly to: Url; readonly cookies: readonly string[] }
-  | { readonly kind: 'show'; readonly title: string; readonly body: Html };
+  | ({ readonly kind: 'show' } & Shown);
 
 export const go = (to: Url, cookies: readonly string[] = []): Outcome => ({ kind: 'go', to, cookies });
 
@@ -125,21 +124,22 @@ interface Definition<N extends Need, Name extends PageName, Data> {
   readonly query?: readonly string[];
   readonly load: (context: ContextFor<N, Name>) => Promise<Data>;
   readonly title: (data: Data) => string;
-  readonly around?: (data: Data) => Around;
-  readonly view: (data: Data, context: ContextFor<N, Name>, refused: ShownRefusal | null) => Html;
+  /** More about its heading; null if its view has a heading of its own. */
+  readonly heading?: ((data: Data, context: ContextFor<N, Name>) => Heading) | null;
+  readonly around?: (data: Data) => Pick<Shown, 'linked' | 'within'>;
+  readonly view: (data: Data, context: ContextFor<N, Name>) => Html;
   readonly actions?: Actions<ContextFor<N, Name>>;
 }
 
-interface Around {
+export interface Shown {
+  readonly title: string;
+  /** Left out if the body has a heading of its own. */
+  readonly heading?: Heading;
+  readonly body: Html;
   /** A sentence and the front of a card, which other services show where the page is linked to. */
   readonly linked?: { readonly description: string; readonly front: Front | null };
   /** The organization whose menu is shown, if the path names none. */
   readonly within?: Admitted;
-}
-
-export interface Shown extends Around {
-  readonly title: string;
-  readonly body: Html;
 }
 
 /** A page of any kind, for the table and the gate. */
@@ -148,7 +148,7 @@ export interface Page {
   readonly may: Need;
   readonly mayAct: Need;
   readonly query: readonly string[];
-  readonly show: (context: Context, refused: ShownRefusal | null) => Promise<Shown>;
+  readonly show: (context: Context) => Promise<Shown>;
   readonly actions: Readonly<Record<string, Action<Context> & { readonly may: Need }>>;
   /** The page is a file, which is all that is answered. */
   readonly file?: (context: Context) => Promise<LinesResponse>;
@@ -161,7 +161,7 @@ export interface Page {
 export const page = <const N extends Need, const Name extends PageName, Data>(
   definition: Definition<N, Name, Data>,
 ): Page => {
-  const { path, may, mayAct = may, query = [], load, title, around, view } = definition;
+  const { path, may, mayAct = may, query = [], load, title, heading, around, view } = definition;
   const actions = Object.entries((definition.actions ?? {}) as Actions<Context>).map(
     ([name, action]) =>
       [name, { may: mayAct, ...(typeof action === 'function' ? { run: action } : action) }] as const,
@@ -171,30 +171,21 @@ export const page = <const N extends Need, const Name extends PageName, Data>(
     may,
     mayAct,
     query,
-    show: async (context, refused) => {
+    show: async (context) => {
       const admitted = context as ContextFor<N, Name>;
       const data = await load(admitted);
-      return { title: title(data), body: view(data, admitted, refused), ...around?.(data) };
+      const shown = { title: title(data), body: view(data, admitted), ...around?.(data) };
+      return heading === null ? shown : { ...shown, heading: heading?.(data, admitted) ?? {} };
     },
     actions: Object.fromEntries(actions),
   };
 };
 
-type FileDefinition<N extends Need, Name extends PageName> = Pick<
-  Definition<N, Name, never>,
-  'path' | 'may' | 'query'
-> & { readonly file: (context: ContextFor<N, Name>) => Promise<LinesResponse> };
-
 /** Declares a file that is made on request. It goes through the gate of pages. */
-export const filePage = <const N extends Need, const Name extends PageName>({
-  file,
-  ...definition
-}: FileDefinition<N, Name>): Page => ({
-  ...page({
-    ...definition,
-    load: () => Promise.reject(new Error('a file is no page')),
-    title: () => '',
-    view: () => null,
-  }),
+export const filePage = <const N extends Need, const Name extends PageName>(
+  about: Pick<Definition<N, Name, never>, 'path' | 'may' | 'query'>,
+  file: (context: ContextFor<N, Name>) => Promise<LinesResponse>,
+): Page => ({
+  ...page({ ...about, load: () => Promise.resolve(), title: () => '', view: () => null }),
   file: (context) => file(context as ContextFor<N, Name>),
 });

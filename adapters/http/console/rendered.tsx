@@ -1,3 +1,4 @@
+import { render } from 'preact-render-to-string';
 import { listMembers } from '../../../application/access/people.js';
 import { readAccount } from '../../../application/organizations/read-accounts.js';
 import { ArtworkUnavailable } from '../../../application/ports/artwork.js';
@@ -7,15 +8,13 @@ import { retryAfter } from '../server/caller.js';
 import { refusalOf } from '../server/errors.js';
 import type { LinesResponse, TextResponse } from '../server/route.js';
 import { documentOf, pageHeaders } from '../web/document.js';
-import { RefusedForms, type ShownRefusal, WithLabels } from '../web/form.js';
-import { WithNotice } from '../web/parts.js';
 import { pathOfPicture, placeOf } from '../web/paths.js';
 import { WithVisit } from '../web/visit.js';
-import { type Admitted, NotAllowed, RedirectTo, SignInFirst } from './admit.js';
+import { type Admitted, type Here, NotAllowed, RedirectTo, SignInFirst } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
-import { Frame, type Here } from './frame.js';
+import { Frame } from './frame.js';
 import { PageRefusal } from './gates.js';
-import { noticeOf } from './notice.js';
+import { PageTop } from './heading.js';
 import type { Context, Page, Shown } from './page.js';
 
 /** The organization as the frame names it. */
@@ -25,34 +24,20 @@ export const placeIn = async (deps: ConsoleDeps, { org, role }: Admitted): Promi
   name: (await readAccount(deps, org)).name,
 });
 
-export const drawn = async (
-  context: Context,
-  here: Here | null,
-  page: Page,
-  refused: ShownRefusal | null,
-  status = 200,
-): Promise<TextResponse> => {
-  const { within, body: content, ...about } = await page.show(context, refused);
-  const body = <WithNotice value={noticeOf(context.query('done'))}>{content}</WithNotice>;
-  const place = within === undefined ? here : await placeIn(context.deps, within);
-  if (refused === null) return shown(context, place, { ...about, body }, status);
-  const again = <RefusedForms value={refused}>{body}</RefusedForms>;
-  return shownAfterForm(context, place, { ...about, body: again }, status);
+export const drawn = async (context: Context, page: Page, status = 200): Promise<TextResponse> => {
+  const { within, ...about } = await page.show(context);
+  const inside = within === undefined ? context : { ...context, here: await placeIn(context.deps, within) };
+  const draw = context.refused === null ? shown : shownAfterForm;
+  return draw(inside, about, status);
 };
 
-/** The page after a refused form: its texts name fields by their labels. */
-export const shownAfterForm = (
-  context: Context,
-  here: Here | null,
-  { title, body }: Shown,
-  status = 200,
-): TextResponse => {
-  const labelled = (
-    <WithLabels>
-      <WithVisit value={context}>{body}</WithVisit>
-    </WithLabels>
-  );
-  return shown(context, here, { title, body: labelled }, status);
+/**
+ * The page after a form. Refusals name fields as programs do, so the page is drawn once before, and
+ * `RefusalText` knows the labels.
+ */
+export const shownAfterForm = (context: Context, page: Shown, status = 200): TextResponse => {
+  render(<WithVisit value={context}>{page.body}</WithVisit>);
+  return shown(context, page, status);
 };
 
 const htmlType = 'text/html; charset=utf-8';
@@ -85,8 +70,7 @@ const LinkTags = ({ context, title, linked: { description, front } }: LinkTagsPr
 /** Renders a page in the frame of an organization or of none. */
 export const shown = (
   context: Context,
-  here: Here | null,
-  { title, body, linked }: Shown,
+  { title, heading, body, linked }: Shown,
   status = 200,
 ): TextResponse => ({
   status,
@@ -96,7 +80,8 @@ export const shown = (
     title: `${title} · Handwritten Cards`,
     body: (
       <WithVisit value={context}>
-        <Frame context={context} here={here}>
+        <Frame context={context}>
+          {heading && <PageTop title={title} heading={heading} context={context} />}
           {body}
         </Frame>
       </WithVisit>
@@ -143,6 +128,14 @@ const whoCanHelp = async ({ deps, visitor }: Context, { org }: NotAllowed): Prom
   return `Ask ${new Intl.ListFormat('en', { type: 'disjunction' }).format(owners)} to change your role.`;
 };
 
+/** Errors that pass by themselves, each with what its page says. */
+const passing = [
+  [TooManySignIns, 'Too many are signing in', 'Try again in some seconds.'],
+  [SignInUnavailable, 'Try again soon', "Sign-in can't be checked just now."],
+  [ImportsUnavailable, 'Try again soon', "Uploads can't be reached just now."],
+  [ArtworkUnavailable, 'Try again soon', "Uploads can't be reached just now."],
+] as const;
+
 /** The page for an error. Unexpected errors are logged, and their details are not shown. */
 export const errorPage = async (context: Context, error: unknown): Promise<TextResponse> => {
   const { url, deps, requestId, self, origin } = context;
@@ -156,7 +149,7 @@ export const errorPage = async (context: Context, error: unknown): Promise<TextR
         </p>
       </div>
     );
-    return shown(context, null, { title, body }, status);
+    return shown(context, { title, body }, status);
   };
   if (error instanceof RedirectTo) return redirect(error.to);
   if (error instanceof SignInFirst) return redirect(url('signIn', {}, { to: self }));
@@ -167,12 +160,8 @@ export const errorPage = async (context: Context, error: unknown): Promise<TextR
       'Not allowed',
       `Your role here lacks the permission ${error.permission}. ${await whoCanHelp(context, error)}`,
     );
-  if (error instanceof TooManySignIns)
-    return waiting(told(503, 'Too many are signing in', 'Try again in some seconds.'), 5);
-  if (error instanceof SignInUnavailable)
-    return waiting(told(503, 'Try again soon', "Sign-in can't be checked just now."), 5);
-  if (error instanceof ImportsUnavailable || error instanceof ArtworkUnavailable)
-    return waiting(told(503, 'Try again soon', "Uploads can't be reached just now."), 5);
+  const busy = passing.find(([kind]) => error instanceof kind);
+  if (busy !== undefined) return waiting(told(503, busy[1], busy[2]), 5);
   const refusal = refusalOf(error);
   if (refusal?.status === 429)
     return waiting(told(429, 'Too many tries', refusal.message), retryAfter(deps.clock.steady()));

@@ -5,7 +5,7 @@ import type { ConsoleDeps } from './deps.js';
 import { pageUrl, paths, placeOf } from '../web/paths.js';
 
 /** Redirects the root path to the console, or to the documentation if there is no console. */
-const startRoute = ({ baseUrl }: { readonly baseUrl: () => string }, path: string): readonly Route[] => [
+const startRoute = ({ baseUrl }: Pick<ConsoleDeps, 'baseUrl'>, path: string): Route =>
   route('GET /', {
     id: 'getStart',
     summary: 'The way to the pages',
@@ -17,8 +17,7 @@ const startRoute = ({ baseUrl }: { readonly baseUrl: () => string }, path: strin
       const headers = { location: pageUrl(prefix, path) };
       return Promise.resolve({ status: 303, type: 'text/html; charset=utf-8', text: '', headers });
     },
-  }),
-];
+  });
 
 /** Loads the pages when the first of them is asked for: most processes never show one. */
 const answer = async (deps: ConsoleDeps, path: string, isForm: boolean, request: PageRequest) => {
@@ -48,6 +47,6 @@ const publicPages = [paths.collection, paths.collectionCard];
 
 /** The routes of all pages; without a console, of the public ones. */
 export const pageRoutes = (deps: ConsoleDeps): readonly Route[] => [
-  ...startRoute(deps, deps.hasConsole ? paths.start : '/docs'),
+  startRoute(deps, deps.hasConsole ? paths.start : '/docs'),
   ...(deps.hasConsole ? Object.values(paths) : publicPages).flatMap((path) => routesAt(deps, path)),
 ];

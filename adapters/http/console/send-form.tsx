@@ -1,9 +1,9 @@
 import type { SendPreview } from '../../../application/cards/preview.js';
 import { maxMessageLength } from '../../../domain/message.js';
-import { ButtonLink, count, Cover, PageHeading, Panel } from '../web/parts.js';
+import { ButtonLink, count, Cover, Panel } from '../web/parts.js';
 import { Choice, Field, Form, Group, TextArea, Search } from '../web/form.js';
+import { useVisit } from '../web/visit.js';
 import { stateOptions } from './contact-parts.js';
-import type { OrgContext } from './page.js';
 import type { Draft, SendData } from './send-draft.js';
 import { PreviewOfSend } from './send-preview.js';
 
@@ -11,30 +11,32 @@ interface ViewProps {
   readonly data: SendData;
   readonly draft: Draft;
   readonly preview: SendPreview | null;
-  readonly context: OrgContext;
 }
 
 /** Fills the form in with a contact. */
-const FindContact = ({ data: { find, found }, context: { org, url } }: ViewProps) => (
-  <Panel id="from-contact" title="From a contact">
-    <Search name="find" label="E-mail or external id" value={find} optional />
-    {find !== '' && found.length === 0 ? (
-      <p class="quiet">No contact has this e-mail or external id.</p>
-    ) : null}
-    {found.length === 0 ? null : (
-      <ul class="rows">
-        {found.map(({ id, details }) => (
-          <li>
-            <span>
-              {details?.name} <span class="quiet small">{details?.email ?? details?.externalId}</span>
-            </span>
-            <ButtonLink to={url('send', { org }, { contact: id })} kind="second end" words="Fill in" />
-          </li>
-        ))}
-      </ul>
-    )}
-  </Panel>
-);
+const FindContact = ({ find, found }: Pick<SendData, 'find' | 'found'>) => {
+  const { url } = useVisit();
+  return (
+    <Panel id="from-contact" title="From a contact">
+      <Search name="find" label="E-mail or external id" value={find} optional />
+      {find !== '' && found.length === 0 ? (
+        <p class="quiet">No contact has this e-mail or external id.</p>
+      ) : null}
+      {found.length === 0 ? null : (
+        <ul class="rows">
+          {found.map(({ id, details }) => (
+            <li>
+              <span>
+                {details?.name} <span class="quiet small">{details?.email ?? details?.externalId}</span>
+              </span>
+              <ButtonLink to={url('send', {}, { contact: id })} kind="second end" words="Fill in" />
+            </li>
+          ))}
+        </ul>
+      )}
+    </Panel>
+  );
+};
 
 interface DesignsProps extends Pick<SendData, 'designs'> {
   readonly chosen: string | undefined;
@@ -56,10 +58,8 @@ const Designs = ({ designs, chosen }: DesignsProps) => (
 );
 
 /** The form, and beside it the preview. */
-export const SendForm = (props: ViewProps) => {
-  const { data, draft, preview, context } = props;
-  const { designs, houseHand } = data;
-  const { url, org } = context;
+export const SendForm = ({ data, draft, preview }: ViewProps) => {
+  const { designs, houseHand, find, found } = data;
   const chosen = draft.design_id === '' ? designs[0] : designs.find(({ value }) => value === draft.design_id);
   const at = (name: keyof Draft) => ({ name, value: draft[name] });
   const part = (name: keyof Draft, label: string, optional = false) => (
@@ -67,8 +67,7 @@ export const SendForm = (props: ViewProps) => {
   );
   return (
     <>
-      <PageHeading above={['Cards', url('cards', { org })]} title="Send a card" />
-      <FindContact {...props} />
+      <FindContact find={find} found={found} />
       <div class="grid even">
         <section class="panel live" aria-labelledby="card">
           <h2 id="card">The card</h2>

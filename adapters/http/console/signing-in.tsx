@@ -9,7 +9,7 @@ import { derivedUuid, type Uuid } from '../../../domain/ids.js';
 import { countCharacters } from '../../../domain/text.js';
 import { household, isOneTooMany } from '../server/caller.js';
 import { Field } from '../web/form.js';
-import type { Context } from './page.js';
+import type { Context, Sent } from './page.js';
 import { deviceCookie, devicesIn, sessionCookie } from './visitor.js';
 
 type Browser = Pick<Context, 'deps' | 'address' | 'browser' | 'requestId'>;
@@ -100,10 +100,7 @@ const maxLength = 256;
  */
 export const judgedPerMinute = { address: 30, link: 10, account: 20, mailbox: triesPerMinute.mailbox };
 
-interface ChosenPassword {
-  readonly password: string;
-  /** The field that holds it. */
-  readonly field: string;
+interface Chooser {
   readonly email: string;
   readonly name: string;
   /** The account that it is for; null where that is only made with it. */
@@ -118,8 +115,11 @@ interface ChosenPassword {
  */
 export const goodPassword = async (
   { deps, address }: Pick<Context, 'deps' | 'address'>,
-  { password, field, email, name, account, link }: ChosenPassword,
+  sent: Sent,
+  { email, name, account, link }: Chooser,
+  field = 'password',
 ): Promise<Chosen> => {
+  const password = sent(field);
   const refusal = (message: string): DomainError => new DomainError('invalid_parameter', message, field);
   const characters = countCharacters(password);
   if (characters < minLength || characters > maxLength)

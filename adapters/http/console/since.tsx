@@ -36,12 +36,9 @@ export const Since = ({ clock }: { readonly clock: Clock }) => {
   const { timeZone } = useVisit();
   const value = useSent('since') || localTime(clock.now() - day, timeZone);
   return (
-    <LabelledControl
-      name="since"
-      label="Since"
-      hint={timeZone.replaceAll('_', ' ')}
-      control={(facts) => <input {...facts} type="datetime-local" value={value} required />}
-    />
+    <LabelledControl name="since" label="Since" hint={timeZone.replaceAll('_', ' ')}>
+      {(facts) => <input {...facts} type="datetime-local" value={value} required />}
+    </LabelledControl>
   );
 };
 

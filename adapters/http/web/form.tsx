@@ -1,55 +1,25 @@
 import { type ComponentChildren, type ComponentProps, createContext } from 'preact';
-import { render } from 'preact-render-to-string';
 import { useContext } from 'preact/hooks';
+import { Panel } from './parts.js';
 import type { Url } from './paths.js';
 import type { Html } from './prose.js';
-import { useVisit } from './visit.js';
-
-/** The labels of the fields of a page, by their names: each field adds its own. */
-export const Labels = createContext<Map<string, string> | null>(null);
-
-/**
- * Wraps a page with refusals of its fields. Refusals name them as programs do, so the page is drawn once
- * before, and `RefusalText` knows the labels.
- */
-export const WithLabels = ({ children }: { readonly children: ComponentChildren }) => {
-  const page = <Labels.Provider value={new Map()}>{children}</Labels.Provider>;
-  render(page);
-  return page;
-};
+import { type ShownRefusal, useVisit } from './visit.js';
 
 /** The text of a refusal, with fields called by their labels: `` `zip` `` becomes “ZIP”. */
 export const RefusalText = ({ message }: { readonly message: string }) => {
-  const labels = useContext(Labels);
+  const { labels } = useVisit();
   const labelled = (code: string, name: string): string => {
-    const label = labels?.get(name);
+    const label = labels.get(name);
     return label === undefined ? code : `“${label}”`;
   };
   return <>{message.replaceAll(/`([^`]+)`/g, labelled)}</>;
 };
 
-/** A form that was refused, and is shown again. */
-export interface ShownRefusal {
-  /** The action of the form. */
-  readonly action: string;
-  readonly message: string;
-  /** The field at fault, if it is one. */
-  readonly field: string | null;
-  /** The documentation of the refusal. */
-  readonly meaning: Url;
-  /** The content of its fields; '' for a missing one. */
-  readonly sent: (field: string) => string;
-}
-
-const Refusals = createContext<ShownRefusal | null>(null);
 const Actions = createContext<string | null>(null);
-
-/** Wraps a page, so that its fields show what was sent, and why they were refused. */
-export const RefusedForms = Refusals.Provider;
 
 /** The refusal of the form around a field; null if it wasn't refused. */
 const useRefusal = (): ShownRefusal | null => {
-  const refused = useContext(Refusals);
+  const { refused } = useVisit();
   const action = useContext(Actions);
   return action === '' || action === refused?.action ? refused : null;
 };
@@ -101,6 +71,16 @@ export const Form = ({ action, to, hasFile = false, button, kind, label, ...abou
   );
 };
 
+type FormPanelProps = Omit<FormProps, 'id'> & Omit<ComponentProps<typeof Panel>, 'children'>;
+
+/** A part of a page that is one form, for those who may send it. */
+export const FormPanel = ({ id, title, ...form }: FormPanelProps) =>
+  useVisit().mayAct ? (
+    <Panel id={id} title={title}>
+      <Form {...form} />
+    </Panel>
+  ) : null;
+
 interface Labelled {
   readonly name: string;
   readonly label: string;
@@ -109,7 +89,7 @@ interface Labelled {
 
 /** Notes on a control, why it was refused, and hints; and the facts of a control to which they belong. */
 const useNotes = ({ name, label, hint }: Labelled) => {
-  useContext(Labels)?.set(name, label);
+  useVisit().labels.set(name, label);
   const id = idOf(name);
   const refused = useRefusal();
   const error = refused?.field === name ? refused.message : null;
@@ -138,17 +118,18 @@ const useNotes = ({ name, label, hint }: Labelled) => {
 };
 
 interface LabelledProps extends Labelled {
-  readonly control: (facts: ReturnType<typeof useNotes>['facts']) => Html;
+  /** The control itself. */
+  readonly children: (facts: ReturnType<typeof useNotes>['facts']) => Html;
 }
 
 /** A control with its label, its hint and its refusal. */
-export const LabelledControl = ({ control, ...about }: LabelledProps) => {
+export const LabelledControl = ({ children, ...about }: LabelledProps) => {
   const { facts, notes } = useNotes(about);
   return (
     <p class="field">
       <label for={facts.id}>{about.label}</label>
       {notes}
-      {control(facts)}
+      {children(facts)}
     </p>
   );
 };
@@ -174,10 +155,9 @@ export const Field = ({
   const required = !optional;
   const given = { value, autocomplete, required, spellcheck: false, type } as ComponentProps<'input'>;
   return (
-    <LabelledControl
-      {...label}
-      control={(facts) => <input {...facts} {...given} min={type === 'number' ? 1 : undefined} />}
-    />
+    <LabelledControl {...label}>
+      {(facts) => <input {...facts} {...given} min={type === 'number' ? 1 : undefined} />}
+    </LabelledControl>
   );
 };
 
@@ -193,10 +173,9 @@ export const Search = (field: Omit<FieldProps, 'type'>) => (
 
 /** A file of the visitor's machine. */
 export const FileField = ({ accept, ...label }: Labelled & { readonly accept: string }) => (
-  <LabelledControl
-    {...label}
-    control={(facts) => <input {...facts} type="file" accept={accept} required />}
-  />
+  <LabelledControl {...label}>
+    {(facts) => <input {...facts} type="file" accept={accept} required />}
+  </LabelledControl>
 );
 
 interface TextAreaProps extends Labelled {
@@ -207,9 +186,8 @@ interface TextAreaProps extends Labelled {
 
 /** A field of several lines, which may stay empty. */
 export const TextArea = ({ value, rows, isCode = false, ...label }: TextAreaProps) => (
-  <LabelledControl
-    {...label}
-    control={(facts) => (
+  <LabelledControl {...label}>
+    {(facts) => (
       <textarea
         {...facts}
         {...(isCode && { class: 'code' })}
@@ -220,7 +198,7 @@ export const TextArea = ({ value, rows, isCode = false, ...label }: TextAreaProp
         {value}
       </textarea>
     )}
-  />
+  </LabelledControl>
 );
 
 interface ChoiceProps extends Labelled {
@@ -232,9 +210,8 @@ interface ChoiceProps extends Labelled {
 export const Choice = ({ value: known, options, ...label }: ChoiceProps) => {
   const chosen = useSent(label.name) ?? known;
   return (
-    <LabelledControl
-      {...label}
-      control={(facts) => (
+    <LabelledControl {...label}>
+      {(facts) => (
         <select {...facts} autocomplete="off">
           {options.map(({ value, name }) => (
             <option value={value} selected={value === chosen}>
@@ -243,7 +220,7 @@ export const Choice = ({ value: known, options, ...label }: ChoiceProps) => {
           ))}
         </select>
       )}
-    />
+    </LabelledControl>
   );
 };
 
@@ -287,7 +264,7 @@ export const Checks = ({ options, ticked, ...group }: ChecksProps) => {
 
 /** Why a form was refused: it gets the focus, and leads to the field at fault. */
 export const Refusal = () => {
-  const refused = useContext(Refusals);
+  const { refused } = useVisit();
   if (refused === null) return null;
   const text = <RefusalText message={refused.message} />;
   return (

@@ -76,12 +76,8 @@ export const Sheet = ({ hand, layout: { lines, size } }: SheetProps) => {
 /** In points. */
 const envelope = { width: 7.25 * 72, height: 5.25 * 72, writing: 22 } as const;
 
-interface EnvelopeProps extends Pick<SheetProps, 'hand'> {
-  readonly lines: readonly string[];
-}
-
 /** The envelope, in points, as it is printed: a line that is too wide for it is written smaller. */
-export const Envelope = ({ hand, lines }: EnvelopeProps) => {
+export const Envelope = ({ hand, lines }: Pick<SheetProps, 'hand'> & Pick<Layout, 'lines'>) => {
   const { width, height, writing } = envelope;
   return (
     <Paper {...{ hand, width, height }} label={inWords('address', hand, lines.join(', '))}>

@@ -1,8 +1,6 @@
-import { type ComponentChildren, createContext } from 'preact';
-import { useContext } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
 import type { Front } from '../../../domain/artwork.js';
 import type { Milliseconds } from '../../../domain/ids.js';
-import { Refusal } from './form.js';
 import { pathOfPicture, type Url } from './paths.js';
 import { block, type Html } from './prose.js';
 import { useVisit } from './visit.js';
@@ -13,52 +11,6 @@ export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'idle';
 /** A state in a word or two. */
 export const Badge = ({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }) => (
   <span class={`badge ${tone}`}>{children}</span>
-);
-
-interface HeadProps {
-  readonly title: string;
-  /** The page above this one, and its name. */
-  readonly above?: readonly [name: string, to: Url];
-  /** The name of this page below that one, if it is not the title. */
-  readonly here?: Html;
-  /** Right of the title: a badge, a link that leads on. */
-  readonly children?: ComponentChildren;
-}
-
-const Notices = createContext<string | null>(null);
-
-/** Wraps a page with the confirmation of the form before it. */
-export const WithNotice = Notices.Provider;
-
-/** Says of the last form of a page that it is done, or why it was refused. */
-export const LastForm = () => {
-  const notice = useContext(Notices);
-  return (
-    <>
-      {notice === null ? null : (
-        <p class="done" role="status">
-          {notice}
-        </p>
-      )}
-      <Refusal />
-    </>
-  );
-};
-
-/** The heading of a page, and the outcome of its last form. */
-export const PageHeading = ({ title, above, here = title, children }: HeadProps) => (
-  <>
-    {above === undefined ? null : (
-      <p class="crumbs">
-        <a href={above[1]}>{above[0]}</a> › {here}
-      </p>
-    )}
-    <div class="head">
-      <h1>{title}</h1>
-      {children}
-    </div>
-    <LastForm />
-  </>
 );
 
 interface PanelProps {
@@ -102,10 +54,13 @@ interface TableProps<Row> {
   readonly head?: string;
   /** The columns whose digits are aligned. */
   readonly numbers?: readonly string[];
+  /** Takes the place of a table without rows. */
+  readonly children?: Html;
 }
 
 /** A table, whose rows are small cards with the names of their columns on a telephone. */
-export const Table = <Row,>({ label, columns, rows, head, numbers = [] }: TableProps<Row>) => {
+export const Table = <Row,>({ label, columns, rows, head, numbers = [], children }: TableProps<Row>) => {
+  if (rows.length === 0 && children !== undefined) return <>{children}</>;
   const cells = Object.entries(columns);
   const kindOf = (name: string) => numbers.includes(name) && { class: 'number' };
   return (
@@ -163,9 +118,13 @@ export const ActionLink = (link: ButtonLinkProps) => (
   </p>
 );
 
+interface OlderProps extends Partial<Pick<ButtonLinkProps, 'words'>> {
+  readonly to: Url | undefined;
+}
+
 /** The way to the older rows of a list, if there are any. */
-export const Older = ({ to }: { readonly to: Url | undefined }) =>
-  to === undefined ? null : <ActionLink kind="second" to={to} words="Older" />;
+export const Older = ({ to, words = 'Older' }: OlderProps) =>
+  to === undefined ? null : <ActionLink kind="second" to={to} words={words} />;
 
 /** A number for people. */
 export const count = (value: number): string => value.toLocaleString('en-US');

@@ -2,6 +2,19 @@ import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import type { PageName, Path, Texts, Url } from './paths.js';
 
+/** A form that was refused, and is shown again. */
+export interface ShownRefusal {
+  /** The action of the form. */
+  readonly action: string;
+  readonly message: string;
+  /** The field at fault, if it is one. */
+  readonly field: string | null;
+  /** The documentation of the refusal. */
+  readonly meaning: Url;
+  /** The content of its fields; '' for a missing one. */
+  readonly sent: (field: string) => string;
+}
+
 /** The request for a page, as far as every part of the page knows it. */
 export interface Visit {
   /** The address of a page of the console, by its name, or of another path of this service. */
@@ -12,6 +25,13 @@ export interface Visit {
   readonly year: string;
   /** An id for a form that is about to be shown. */
   readonly newForm: () => string;
+  /** Whether the visitor may send the forms of the page. */
+  readonly mayAct: boolean;
+  /** Confirms the form before it. */
+  readonly notice: string | null;
+  readonly refused: ShownRefusal | null;
+  /** The labels of the fields, by their names: each field adds its own. */
+  readonly labels: Map<string, string>;
 }
 
 const Visits = createContext<Visit | null>(null);

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { h } from 'preact';
 import { render } from 'preact-render-to-string';
 import { DeliveriesTable } from '../../../adapters/http/console/delivery-parts.js';
-import type { Url } from '../../../adapters/http/web/paths.js';
 import { WithVisit } from '../../../adapters/http/web/visit.js';
+import { visitIn } from '../../support/http/visit.js';
 import { attemptsKept, type Delivery, type DeliveryId } from '../../../application/ports/delivery-log.js';
 import { OrganizationId, Uuid } from '../../../domain/ids.js';
 
@@ -30,14 +30,12 @@ describe('a delivery in the console', () => {
       expires: 2_000,
       dropReason: null,
     };
-    const about = { timeZone: 'UTC', year: '2026', newForm: () => '' };
-    const visit = { url: (path: string) => path as Url, ...about };
     const table = h(DeliveriesTable, {
       deliveries: [retried],
       endpoints: new Map(),
       org,
       mayRetry: false,
     });
-    expect(render(h(WithVisit, { value: visit }, table))).to.include(`${made} of ${made}: 503`);
+    expect(render(h(WithVisit, { value: visitIn('UTC') }, table))).to.include(`${made} of ${made}: 503`);
   });
 });

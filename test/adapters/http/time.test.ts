@@ -3,13 +3,12 @@ import { h } from 'preact';
 import { render } from 'preact-render-to-string';
 import type { Html } from '../../../adapters/http/web/prose.js';
 import { Day, Time } from '../../../adapters/http/web/parts.js';
-import type { Url } from '../../../adapters/http/web/paths.js';
 import { WithVisit } from '../../../adapters/http/web/visit.js';
+import { visitIn } from '../../support/http/visit.js';
 
 describe('a date on a page', () => {
   it('has its year unless that is the present one where the service is', () => {
-    const about = { timeZone: 'America/New_York', year: '2026', newForm: () => '' };
-    const visit = { url: (path: string) => path as Url, ...about };
+    const visit = visitIn('America/New_York');
     const read = (date: Html): string =>
       render(h(WithVisit, { value: visit }, date)).replaceAll(/<[^>]*>/g, '');
     const times = ['2026-01-01T04:59:00.000Z', '2026-01-01T05:00:00.000Z', '2027-01-01T05:00:00.000Z'];

@@ -4,7 +4,7 @@ import { findDesign } from '../../../../application/organizations/read-accounts.
 import { listDeliveries } from '../../../../application/webhooks/webhooks.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form } from '../../web/form.js';
-import { Danger, Day, Facts, PageHeading, Panel, Time } from '../../web/parts.js';
+import { Danger, Day, Facts, Panel, Time } from '../../web/parts.js';
 import { actorNames } from '../actor-name.js';
 import { assertMay, orNothing, roleAt } from '../admit.js';
 import { SentPiece } from '../card-parts.js';
@@ -55,20 +55,18 @@ export const cardPage = page({
   },
   title: ({ card }) => card.code,
   around: ({ org, role }) => ({ within: { org, role } }),
-  view: (
-    { card, message, history, design, picture, org, role, deliveries, endpoints, isOffered },
-    { url },
-  ) => (
+  heading: ({ card, org }, { url }) => ({
+    words: `Card for ${card.recipient?.name ?? `a recipient who is ${gone(card.erasedAt)}`}`,
+    above: ['Cards', url('cards', { org })],
+    below: card.code,
+    beside: (
+      <span id="status" data-refresh>
+        <Status status={card.status} />
+      </span>
+    ),
+  }),
+  view: ({ card, message, history, design, picture, org, role, deliveries, endpoints, isOffered }) => (
     <>
-      <PageHeading
-        above={['Cards', url('cards', { org })]}
-        here={card.code}
-        title={`Card for ${card.recipient?.name ?? `a recipient who is ${gone(card.erasedAt)}`}`}
-      >
-        <span id="status" data-refresh>
-          <Status status={card.status} />
-        </span>
-      </PageHeading>
       <div id="held" data-refresh>
         {card.heldReason === null ? null : (
           <p class="note warning">
@@ -139,7 +137,6 @@ export const cardPage = page({
             org={org}
             leave="Card"
             mayRetry={may(role, 'webhooks.manage')}
-            to={({ id }) => url('delivery', { org, delivery: id })}
           />
         </div>
       )}

@@ -4,7 +4,7 @@ import type { Page } from '../../../../application/ports/read-models.js';
 import { parseCardCode } from '../../../../domain/card-code.js';
 import { cardStatuses } from '../../../../domain/card.js';
 import { Search } from '../../web/form.js';
-import { Empty, Older, PageHeading } from '../../web/parts.js';
+import { Empty, Older } from '../../web/parts.js';
 import { nullFor, RedirectTo } from '../admit.js';
 import { CardsTable } from '../card-parts.js';
 import { statuses } from '../card-words.js';
@@ -29,13 +29,12 @@ export const cardsPage = page({
   title: () => 'Cards',
   view: ({ status, q, shown, last, owner }, context) => (
     <>
-      <PageHeading title="Cards" />
       <Search name="q" label="Code or reference" value={q} optional />
       <ul class="filters" aria-label="Status">
         {[null, ...cardStatuses].map((each) => (
           <li>
             <a
-              href={context.url('cards', { org: context.org }, each === null ? {} : { status: each })}
+              href={context.url('cards', {}, each === null ? {} : { status: each })}
               aria-current={each === status ? 'true' : undefined}
             >
               {each === null ? 'All' : statuses[each].word}
@@ -43,16 +42,16 @@ export const cardsPage = page({
           </li>
         ))}
       </ul>
-      {shown.length > 0 ? (
-        <CardsTable cards={shown} owner={owner} />
-      ) : q === '' && status === null ? (
-        <Empty title="No card has been sent yet">
-          Cards that are sent over the API or by a hook stand here.{' '}
-          <a href={`${context.url('/docs')}#first-card`}>Send your first card</a>.
-        </Empty>
-      ) : (
-        <Empty title="No card is like this">Codes and references are compared whole.</Empty>
-      )}
+      <CardsTable cards={shown} owner={owner}>
+        {q === '' && status === null ? (
+          <Empty title="No card has been sent yet">
+            Cards that are sent over the API or by a hook stand here.{' '}
+            <a href={`${context.url('/docs')}#first-card`}>Send your first card</a>.
+          </Empty>
+        ) : (
+          <Empty title="No card is like this">Codes and references are compared whole.</Empty>
+        )}
+      </CardsTable>
       <Older to={last && filteredBy(context, ['status', 'q'], { before: last.code })} />
     </>
   ),

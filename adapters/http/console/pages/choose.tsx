@@ -4,7 +4,7 @@ import { readAccount } from '../../../../application/organizations/read-accounts
 import { listOrganizations } from '../../../../application/organizations/read-organizations.js';
 import { house } from '../../../../domain/members.js';
 import { may, type Role } from '../../../../domain/permissions.js';
-import { ActionLink, Empty, PageHeading } from '../../web/parts.js';
+import { ActionLink, Empty } from '../../web/parts.js';
 import { placeOfWord } from '../../web/paths.js';
 import { houseRole, RedirectTo } from '../admit.js';
 import type { ConsoleDeps } from '../deps.js';
@@ -64,7 +64,6 @@ export const choosePage = page({
   title: () => 'Organizations',
   view: ({ choices, house }, { url, query }) => (
     <>
-      <PageHeading title="Organizations" />
       {house === null ? null : <ActionLink kind="second" to={url(house)} words="Run the service" />}
       {choices.length === 0 ? (
         <Empty title="You belong to no organization">An owner of an organization can invite you.</Empty>

@@ -1,5 +1,5 @@
 import { collectionCards } from '../../../../projections/catalogue.js';
-import { Cover, PageHeading, Panel } from '../../web/parts.js';
+import { Cover, Panel } from '../../web/parts.js';
 import { existing, nothingHere } from '../admit.js';
 import { page } from '../page.js';
 
@@ -16,26 +16,24 @@ export const collectionCardPage = page({
   around: ({ artwork }) => ({
     linked: { description: 'A greeting card, written with a pen.', front: artwork },
   }),
+  heading: (_, { url }) => ({ above: ['Collection', url('collection')] }),
   view: ({ slug, title, artwork }, { url, deps }) => (
-    <>
-      <PageHeading above={['Collection', url('collection')]} title={title} />
-      <div class="grid">
-        <Cover title={title} artwork={artwork} size="preview" />
-        <Panel id="send-it" title="Send it">
-          <p>
-            {deps.hasConsole ? (
-              <>
-                In the <a href={url('start')}>console</a> it is among the designs.{' '}
-              </>
-            ) : null}
-            Over the API it goes by this name:
-          </p>
-          <p class="secret">
-            <code>card:{slug}</code>
-          </p>
-          <p class="quiet small">The first card that you send with it saves a copy among your designs.</p>
-        </Panel>
-      </div>
-    </>
+    <div class="grid">
+      <Cover title={title} artwork={artwork} size="preview" />
+      <Panel id="send-it" title="Send it">
+        <p>
+          {deps.hasConsole ? (
+            <>
+              In the <a href={url('start')}>console</a> it is among the designs.{' '}
+            </>
+          ) : null}
+          Over the API it goes by this name:
+        </p>
+        <p class="secret">
+          <code>card:{slug}</code>
+        </p>
+        <p class="quiet small">The first card that you send with it saves a copy among your designs.</p>
+      </Panel>
+    </div>
   ),
 });

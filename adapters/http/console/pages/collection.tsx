@@ -1,5 +1,5 @@
 import { listCollection } from '../../../../application/organizations/read-accounts.js';
-import { Cover, Empty, PageHeading, Older } from '../../web/parts.js';
+import { Cover, Empty, Older } from '../../web/parts.js';
 import { page } from '../page.js';
 import { partOf } from '../paging.js';
 
@@ -21,7 +21,6 @@ export const collectionPage = page({
   }),
   view: ({ shown, last }, { url }) => (
     <>
-      <PageHeading title="Collection" />
       <p class="quiet">{about}</p>
       {shown.length === 0 ? (
         <Empty title="There is no card yet">Those that the service publishes stand here.</Empty>

@@ -9,7 +9,7 @@ import type { WaitingRow } from '../../../../application/contacts/waiting-rows.j
 import { isPlainObject } from '../../../../domain/plain-object.js';
 import { csvOf, csvRows } from '../../server/csv.js';
 import { Form } from '../../web/form.js';
-import { count, Facts, PageHeading, Table, Time } from '../../web/parts.js';
+import { count, Facts, Table, Time } from '../../web/parts.js';
 import { existing } from '../admit.js';
 import { contactLabels, ImportState } from '../contact-parts.js';
 import { filePage, go, type OrgContext, page } from '../page.js';
@@ -60,19 +60,18 @@ export const contactImportPage = page({
     return { found, rows: await nextRows(context.deps, found) };
   },
   title: ({ found }) => `Import of ${found.file}`,
-  view: ({ found, rows: waiting }, { url, org, self }) => {
-    const { id, file, at, status, why, rows, through, created, updated, same, bad, unread } = found;
+  heading: ({ found }, { url }) => ({
+    above: ['Contacts', url('contacts')],
+    below: (
+      <>
+        <a href={url('importContacts')}>Import</a> › {found.file}
+      </>
+    ),
+  }),
+  view: ({ found, rows: waiting }, { url, self }) => {
+    const { id, at, status, why, rows, through, created, updated, same, bad, unread } = found;
     return (
       <>
-        <PageHeading
-          above={['Contacts', url('contacts', { org })]}
-          here={
-            <>
-              <a href={url('importContacts', { org })}>Import</a> › {file}
-            </>
-          }
-          title={`Import of ${file}`}
-        />
         <section id="progress" class="panel" aria-label="Progress" data-refresh>
           <p class="figure">
             <strong>{count(through)}</strong> of {count(rows)} rows <ImportState status={status} />
@@ -89,9 +88,7 @@ export const contactImportPage = page({
                 <>
                   {count(bad)}{' '}
                   {bad === 0 ? null : (
-                    <a href={url('badLines', { org, import: id })}>
-                      Download them with their reasons, as CSV
-                    </a>
+                    <a href={url('badLines', { import: id })}>Download them with their reasons, as CSV</a>
                   )}
                 </>
               ),
@@ -131,7 +128,7 @@ export const contactImportPage = page({
       const { id } = await loadImport(context);
       const { deps, org, url } = context;
       const isStopped = await stopImport(deps, org, id);
-      return go(url('contactImport', { org, import: id }, isStopped ? { done: 'importStopped' } : {}));
+      return go(url('contactImport', { import: id }, isStopped ? { done: 'importStopped' } : {}));
     },
   },
 });
@@ -144,12 +141,8 @@ async function* badLinesAsCsv(deps: OrgContext['deps'], found: FoundImport): Asy
 }
 
 /** The lines of a file that were not saved, and why. */
-export const badLinesCsv = filePage({
-  path: 'badLines',
-  may: 'contacts.write',
-  file: async (context) => ({
-    type: 'text/csv; charset=utf-8',
-    headers: { 'content-disposition': 'attachment; filename="bad-lines.csv"' },
-    lines: badLinesAsCsv(context.deps, await loadImport(context)),
-  }),
-});
+export const badLinesCsv = filePage({ path: 'badLines', may: 'contacts.write' }, async (context) => ({
+  type: 'text/csv; charset=utf-8',
+  headers: { 'content-disposition': 'attachment; filename="bad-lines.csv"' },
+  lines: badLinesAsCsv(context.deps, await loadImport(context)),
+}));

@@ -2,9 +2,8 @@ import { changeContact } from '../../../../application/contacts/save-contact.js'
 import { deleteContact, replaceSeenContact } from '../../../../domain/contact.js';
 import { Uuid } from '../../../../domain/ids.js';
 import { may } from '../../../../domain/permissions.js';
-import type { ContactDocument } from '../../../../projections/contacts.js';
 import { Form } from '../../web/form.js';
-import { ButtonLink, Danger, Facts, PageHeading, Panel, Time } from '../../web/parts.js';
+import { ButtonLink, Danger, Facts, Panel, Time } from '../../web/parts.js';
 import { existing } from '../admit.js';
 import { gone } from '../card-words.js';
 import { ContactFields, contactFrom, contactOf } from '../contact-parts.js';
@@ -13,35 +12,29 @@ import { confirmed, go, type OrgContext, page } from '../page.js';
 const loadContact = async (context: OrgContext) =>
   existing(await contactOf(context, context.params['contact'] ?? ''));
 
-const titleOf = ({ details, erasedAt }: ContactDocument): string =>
-  details?.name ?? (erasedAt ? 'Erased contact' : 'Unreadable contact');
-
 export const contactPage = page({
   path: 'contact',
   may: 'contacts.read',
   mayAct: 'contacts.write',
   query: ['done'],
   load: loadContact,
-  title: titleOf,
-  view: (contact, { url, org, role, mayAct }, refused) => {
-    const { id, details, createdAt, updatedAt, erasedAt } = contact;
+  title: ({ details, erasedAt }) => details?.name ?? (erasedAt ? 'Erased contact' : 'Unreadable contact'),
+  heading: ({ id, details, erasedAt }, { url, role }) => ({
+    above: ['Contacts', url('contacts')],
+    below: details?.name ?? gone(erasedAt),
+    beside: may(role, 'cards.send') && details !== null && (
+      <ButtonLink to={url('send', {}, { contact: id })} words="Send a card" />
+    ),
+  }),
+  view: ({ id, details, createdAt, updatedAt }, { url, mayAct, refused }) => {
     const isOpen = mayAct && details !== null;
     // A refused form keeps the version that was seen then.
     const seen = <input type="hidden" name="seen" value={refused?.sent('seen') ?? updatedAt} />;
     return (
       <>
-        <PageHeading
-          above={['Contacts', url('contacts', { org })]}
-          here={details?.name ?? gone(erasedAt)}
-          title={titleOf(contact)}
-        >
-          {may(role, 'cards.send') && details !== null ? (
-            <ButtonLink to={url('send', { org }, { contact: id })} words="Send a card" />
-          ) : null}
-        </PageHeading>
         {refused !== null && refused.sent('seen') !== updatedAt ? (
           <p>
-            <a href={url('contact', { org, contact: id })}>Look at the contact as it is now</a>
+            <a href={url('contact', { contact: id })}>Look at the contact as it is now</a>
           </p>
         ) : null}
         <div class="grid wide">
@@ -93,11 +86,11 @@ export const contactPage = page({
       await changeContact(deps, Uuid.parse(id), saving, replace);
     }),
     remove: async (context, sent) => {
-      const { deps, command, org, url } = context;
+      const { deps, command, url } = context;
       const { id } = await loadContact(context);
       const deleting = command();
       await changeContact(deps, Uuid.parse(id), deleting, deleteContact(sent('seen'), deleting.at));
-      return go(url('contacts', { org }, { done: 'contactDeleted' }));
+      return go(url('contacts', {}, { done: 'contactDeleted' }));
     },
   },
 });

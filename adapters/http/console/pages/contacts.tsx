@@ -2,8 +2,8 @@ import { listContacts } from '../../../../application/contacts/list-contacts.js'
 import { saveContactRecord } from '../../../../application/contacts/save-contact.js';
 import { CommandId, derivedUuid } from '../../../../domain/ids.js';
 import { may } from '../../../../domain/permissions.js';
-import { Field, Form, Search } from '../../web/form.js';
-import { ButtonLink, Empty, Older, PageHeading, Panel, Table } from '../../web/parts.js';
+import { Field, FormPanel, Search } from '../../web/form.js';
+import { ButtonLink, Empty, Older, Table } from '../../web/parts.js';
 import { gone } from '../card-words.js';
 import { ContactFields, contactFrom, contactsLike } from '../contact-parts.js';
 import { go, page } from '../page.js';
@@ -23,61 +23,55 @@ export const contactsPage = page({
     );
   },
   title: () => 'Contacts',
-  view: ({ shown, last }, { url, org, role, deps, mayAct, query }) => (
+  heading: (_, { url, mayAct }) => ({
+    beside: mayAct && <ButtonLink to={url('importContacts')} kind="second" words="Import a file" />,
+  }),
+  view: ({ shown, last }, { url, role, deps, query }) => (
     <>
-      <PageHeading title="Contacts">
-        {mayAct ? (
-          <ButtonLink to={url('importContacts', { org })} kind="second" words="Import a file" />
-        ) : null}
-      </PageHeading>
       <Search name="q" label="E-mail or external id" value={query('q')} optional />
-      {shown.length > 0 ? (
-        <Table
-          label="Contacts"
-          rows={shown}
-          columns={{
-            Name: ({ id, details, erasedAt }) => (
-              <>
-                <a href={url('contact', { org, contact: id })}>{details?.name ?? gone(erasedAt)}</a>
-                <span class="under">{details?.company}</span>
-              </>
-            ),
-            'E-mail': ({ details }) => details?.email,
-            'Lives in': ({ details }) =>
-              [details?.address.city, details?.address.state].filter((part) => part).join(' '),
-            'External id': ({ details }) => details?.externalId,
-            Card: ({ id, details }) =>
-              may(role, 'cards.send') && details !== null ? (
-                <a href={url('send', { org }, { contact: id })} aria-label={`Send a card to ${details.name}`}>
-                  Send a card
-                </a>
-              ) : null,
-          }}
+      <Table
+        label="Contacts"
+        rows={shown}
+        columns={{
+          Name: ({ id, details, erasedAt }) => (
+            <>
+              <a href={url('contact', { contact: id })}>{details?.name ?? gone(erasedAt)}</a>
+              <span class="under">{details?.company}</span>
+            </>
+          ),
+          'E-mail': ({ details }) => details?.email,
+          'Lives in': ({ details }) =>
+            [details?.address.city, details?.address.state].filter((part) => part).join(' '),
+          'External id': ({ details }) => details?.externalId,
+          Card: ({ id, details }) =>
+            may(role, 'cards.send') && details !== null ? (
+              <a href={url('send', {}, { contact: id })} aria-label={`Send a card to ${details.name}`}>
+                Send a card
+              </a>
+            ) : null,
+        }}
+      >
+        {query('q') === '' ? (
+          <Empty
+            title="No contact yet"
+            sample={`curl ${deps.baseUrl()}/api/v1/contacts -H "Authorization: Bearer $API_KEY" \\\n  --json '{"name": "Ada Lovelace", "external_id": "crm-1001"}'`}
+          >
+            Contacts come over the API, from a CSV file, or from the form below.
+          </Empty>
+        ) : (
+          <Empty title="No contact is like this">E-mail and external id are compared whole.</Empty>
+        )}
+      </Table>
+      <Older to={last && url('contacts', {}, { before: last.id })} />
+      <FormPanel id="new-contact" title="New contact" action="make" button="Save the contact">
+        <ContactFields details={null} />
+        <Field
+          name="external_id"
+          label="External id"
+          hint="Your own. A contact that has it already is replaced."
+          optional
         />
-      ) : query('q') === '' ? (
-        <Empty
-          title="No contact yet"
-          sample={`curl ${deps.baseUrl()}/api/v1/contacts -H "Authorization: Bearer $API_KEY" \\\n  --json '{"name": "Ada Lovelace", "external_id": "crm-1001"}'`}
-        >
-          Contacts come over the API, from a CSV file, or from the form below.
-        </Empty>
-      ) : (
-        <Empty title="No contact is like this">E-mail and external id are compared whole.</Empty>
-      )}
-      <Older to={last && url('contacts', { org }, { before: last.id })} />
-      {mayAct ? (
-        <Panel id="new-contact" title="New contact">
-          <Form action="make" button="Save the contact">
-            <ContactFields details={null} />
-            <Field
-              name="external_id"
-              label="External id"
-              hint="Your own. A contact that has it already is replaced."
-              optional
-            />
-          </Form>
-        </Panel>
-      ) : null}
+      </FormPanel>
     </>
   ),
   actions: {
@@ -85,7 +79,7 @@ export const contactsPage = page({
       const details = contactFrom(sent);
       const id = CommandId.parse(derivedUuid('contact in the console', org, sent('form')));
       const saved = await saveContactRecord(deps, org, { ...command(), id }, details, { once: true });
-      return go(url('contact', { org, contact: saved.id }, { done: 'contactSaved' }));
+      return go(url('contact', { contact: saved.id }, { done: 'contactSaved' }));
     },
   },
 });

@@ -7,8 +7,8 @@ import { DomainError } from '../../../../domain/errors.js';
 import { derivedUuid, Instant } from '../../../../domain/ids.js';
 import { purchase } from '../../operator/credits.js';
 import { parseValues } from '../../schema/read.js';
-import { Field, Form } from '../../web/form.js';
-import { ButtonLink, Empty, Older, PageHeading, Panel } from '../../web/parts.js';
+import { Field, FormPanel } from '../../web/form.js';
+import { ButtonLink, Empty, Older } from '../../web/parts.js';
 import { actorNames } from '../actor-name.js';
 import { Balance, LastDays } from '../home-parts.js';
 import { confirmed, filePage, page } from '../page.js';
@@ -38,9 +38,8 @@ export const creditsPage = page({
     return { balance, lines, used, last };
   },
   title: () => 'Credits',
-  view: ({ balance, lines, used, last }, { url, org, mayAct }) => (
+  view: ({ balance, lines, used, last }, { url, mayAct }) => (
     <>
-      <PageHeading title="Credits" />
       <div class="grid">
         <section class="panel" aria-label="Balance">
           <Balance balance={balance} />
@@ -48,30 +47,24 @@ export const creditsPage = page({
         </section>
         <LastDays title={`Cards sent, last ${days} days`} days={used} named={5} />
       </div>
-      {mayAct ? (
-        <Panel id="add" title="Add credits">
-          <Form action="add" button="Add credits">
-            <div class="beside">
-              <Field name="amount" label="Amount" type="number" />
-              <Field name="reference" label="Reference" optional />
-              <Field name="reason" label="Reason" optional />
-            </div>
-            <p class="hint">
-              A reference, such as the number of an invoice, buys once: a repeat adds nothing.
-            </p>
-          </Form>
-        </Panel>
-      ) : null}
+      <FormPanel id="add" title="Add credits" action="add" button="Add credits">
+        <div class="beside">
+          <Field name="amount" label="Amount" type="number" />
+          <Field name="reference" label="Reference" optional />
+          <Field name="reason" label="Reason" optional />
+        </div>
+        <p class="hint">A reference, such as the number of an invoice, buys once: a repeat adds nothing.</p>
+      </FormPanel>
       <div class="head">
         <h2>Statement</h2>
-        <ButtonLink to={url('creditsCsv', { org })} kind="second" words="Download as CSV" />
+        <ButtonLink to={url('creditsCsv')} kind="second" words="Download as CSV" />
       </div>
       {lines.length === 0 ? (
         <Empty title="Nothing has moved yet">Purchases, cards and what came back stand here.</Empty>
       ) : (
         <Statement lines={lines} />
       )}
-      <Older to={last && url('credits', { org }, { before: String(last.revision) })} />
+      <Older to={last && url('credits', {}, { before: String(last.revision) })} />
     </>
   ),
   actions: {
@@ -94,11 +87,9 @@ const dayIn = (param: string, text: string): string => {
 };
 
 /** The whole statement, or that of some days: `from` and `to`, as YYYY-MM-DD. */
-export const creditsCsv = filePage({
-  path: 'creditsCsv',
-  may: 'credits.read',
-  query: ['from', 'to'],
-  file: ({ deps, org, query, timeZone, signal }) =>
+export const creditsCsv = filePage(
+  { path: 'creditsCsv', may: 'credits.read', query: ['from', 'to'] },
+  ({ deps, org, query, timeZone, signal }) =>
     Promise.resolve({
       type: 'text/csv; charset=utf-8',
       headers: { 'content-disposition': 'attachment; filename="credits.csv"' },
@@ -109,4 +100,4 @@ export const creditsCsv = filePage({
         signal,
       }),
     }),
-});
+);

@@ -14,7 +14,6 @@ import type { NoticeName } from '../notice.js';
 import { go, type OrgContext, page } from '../page.js';
 import { filteredBy, partOf } from '../paging.js';
 import { Since, sinceIn } from '../since.js';
-import { Tabs } from '../tabs.js';
 
 const filters = ['endpoint', 'status', 'type', 'card'] as const;
 
@@ -55,8 +54,8 @@ export const deliveriesPage = page({
     return { filter, ...part, endpoints: await endpointsOf(deps.webhooks, org) };
   },
   title: () => 'Deliveries',
-  view: ({ filter, shown, last, endpoints }, context, refused) => {
-    const { deps, org, role, url, query, mayAct } = context;
+  view: ({ filter, shown, last, endpoints }, context) => {
+    const { deps, org, url, query, mayAct, refused } = context;
     const isFiltered = Object.values(filter).some((value) => value !== null);
     const everyEndpoint = [...endpoints.values()].map((endpoint) => ({
       value: endpoint.id,
@@ -64,7 +63,6 @@ export const deliveriesPage = page({
     }));
     return (
       <>
-        <Tabs org={org} role={role} of="Integrations" here="deliveries" />
         <form method="get" class="search wide" role="search" aria-label="Deliveries">
           <Filter name="endpoint" label="Endpoint" value={filter.endpoint} options={everyEndpoint} />
           <Filter
@@ -88,11 +86,11 @@ export const deliveriesPage = page({
             sample={isFiltered ? undefined : listLine(deps.baseUrl())}
           >
             {isFiltered ? (
-              <a href={url('deliveries', { org })}>Show all deliveries</a>
+              <a href={url('deliveries')}>Show all deliveries</a>
             ) : (
               <>
-                <a href={url('webhooks', { org })}>Register an endpoint</a>, then send a card: what happens to
-                it is told to the endpoint, and listed here, and for an API key:
+                <a href={url('webhooks')}>Register an endpoint</a>, then send a card: what happens to it is
+                told to the endpoint, and listed here, and for an API key:
               </>
             )}
           </Empty>

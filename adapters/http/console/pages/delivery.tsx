@@ -2,7 +2,7 @@ import type { Delivery } from '../../../../application/ports/delivery-log.js';
 import { readDelivery, retryDelivery } from '../../../../application/webhooks/webhooks.js';
 import { deliveryHeaders } from '../../../../domain/webhook-signing.js';
 import { Form } from '../../web/form.js';
-import { Badge, count, Empty, Facts, PageHeading, Panel, Time } from '../../web/parts.js';
+import { Badge, count, Empty, Facts, Panel, Time } from '../../web/parts.js';
 import { block } from '../../web/prose.js';
 import { CardLink } from '../card-words.js';
 import {
@@ -38,22 +38,20 @@ export const deliveryPage = page({
     endpoints: await endpointsOf(deps.webhooks, org),
   }),
   title: ({ delivery }) => `${delivery.type} of ${delivery.card}`,
-  view: ({ delivery, endpoints }, { org, url, mayAct }) => {
+  heading: ({ delivery: { id, status } }, { url }) => ({
+    above: ['Deliveries', url('deliveries')],
+    below: <code>{id}</code>,
+    beside: <DeliveryStatusBadge status={status} />,
+  }),
+  view: ({ delivery, endpoints }, { url, mayAct }) => {
     const endpoint = endpoints.get(delivery.endpoint);
-    const { id, type, card, status, attempts, made, allowed, due, dropReason } = delivery;
+    const { card, attempts, made, allowed, due, dropReason } = delivery;
     return (
       <>
-        <PageHeading
-          above={['Deliveries', url('deliveries', { org })]}
-          here={<code>{id}</code>}
-          title={`${type} of ${card}`}
-        >
-          <DeliveryStatusBadge status={status} />
-        </PageHeading>
         {endpoint === undefined || endpoint.disabledReason === null ? null : (
           <p class="note">
             The endpoint is switched off: nothing is sent to it until it is{' '}
-            <a href={url('endpoint', { org, endpoint: endpoint.id })}>switched on</a>.
+            <a href={url('endpoint', { endpoint: endpoint.id })}>switched on</a>.
           </p>
         )}
         <Panel id="state" title="State">
@@ -63,7 +61,7 @@ export const deliveryPage = page({
                 endpoint === undefined ? (
                   'deleted'
                 ) : (
-                  <a href={url('endpoint', { org, endpoint: endpoint.id })}>{endpointName(endpoint)}</a>
+                  <a href={url('endpoint', { endpoint: endpoint.id })}>{endpointName(endpoint)}</a>
                 ),
               Card: <CardLink code={card} />,
               Event: (

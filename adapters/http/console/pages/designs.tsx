@@ -5,7 +5,7 @@ import { withReason } from '../../operator/cards.js';
 import { newDesign } from '../../operator/customers.js';
 import { parseValues } from '../../schema/read.js';
 import { Form } from '../../web/form.js';
-import { Badge, ButtonLink, Cover, Empty, Older, PageHeading, Time } from '../../web/parts.js';
+import { Badge, ButtonLink, Cover, Empty, Older, Time } from '../../web/parts.js';
 import { Archived, Erase, perPage, Withdraw, Withdrawn } from '../design-parts.js';
 import { confirmed, go, page } from '../page.js';
 import { partAfter } from '../paging.js';
@@ -26,15 +26,15 @@ export const designsPage = page({
     return { designs, archived, offered, ...partAfter(designs, ({ id }) => id === query('before'), perPage) };
   },
   title: () => 'Designs',
+  heading: (_, { url, mayAct }) => ({
+    beside: mayAct && <ButtonLink to={url('newDesign')} words="New design" />,
+  }),
   view: ({ designs, archived, offered, shown, last }, context) => {
-    const { url, org, role, mayAct } = context;
+    const { url, role, mayAct } = context;
     const copied = new Set(designs.map(({ slug }) => slug));
     const mayWithdraw = may(role, 'organizations.manage');
     return (
       <>
-        <PageHeading title="Designs">
-          {mayAct ? <ButtonLink to={url('newDesign', { org })} words="New design" /> : null}
-        </PageHeading>
         {designs.length === 0 ? (
           <Empty title="No design yet">
             A card needs one: upload a picture, or save one of the collection below to yours.
@@ -49,9 +49,7 @@ export const designsPage = page({
                 <span class="under">
                   saved <Time at={createdAt} />
                 </span>
-                {may(role, 'cards.send') ? (
-                  <a href={url('send', { org }, { design: id })}>Send a card</a>
-                ) : null}
+                {may(role, 'cards.send') ? <a href={url('send', {}, { design: id })}>Send a card</a> : null}
                 <details>
                   <summary>
                     Id{mayAct ? ', rename, archive' : ''}
@@ -83,7 +81,7 @@ export const designsPage = page({
             ))}
           </ul>
         )}
-        <Older to={last && url('designs', { org }, { before: last.id })} />
+        <Older to={last && url('designs', {}, { before: last.id })} />
         <Withdrawn archived={archived} context={context} />
         {mayAct ? <Archived archived={archived} context={context} /> : null}
         <section aria-labelledby="collection">
@@ -122,7 +120,7 @@ export const designsPage = page({
       const offered = await listCollection(deps, { limit: maxOffered, startingAfter: null });
       const title = offered.find((card) => card.slug === slug)?.title ?? slug;
       const { made } = await addDesign(deps, by, org, title, slug);
-      return go(url('designs', { org }, made ? { done: 'designSaved' } : {}));
+      return go(url('designs', {}, made ? { done: 'designSaved' } : {}));
     },
     rename: confirmed('designRenamed', async ({ deps, by, org }, sent) => {
       const { name } = parseValues(newDesign, { name: sent('name') });

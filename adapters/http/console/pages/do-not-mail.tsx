@@ -2,12 +2,11 @@ import { addToDoNotMail, removeFromDoNotMail } from '../../../../application/org
 import { listDoNotMail } from '../../../../application/organizations/operator-lists.js';
 import { doNotMail } from '../../operator/customers.js';
 import { parseValues } from '../../schema/read.js';
-import { Field, Form } from '../../web/form.js';
-import { Empty, Older, Panel, Time } from '../../web/parts.js';
+import { Field, Form, FormPanel } from '../../web/form.js';
+import { Empty, Older, Time } from '../../web/parts.js';
 import { gone } from '../card-words.js';
 import { confirmed, page } from '../page.js';
 import { partOf } from '../paging.js';
-import { Tabs } from '../tabs.js';
 
 export const doNotMailPage = page({
   path: 'doNotMail',
@@ -16,19 +15,14 @@ export const doNotMailPage = page({
   query: ['done', 'before'],
   load: ({ deps, org, query }) => partOf(query, (part) => listDoNotMail(deps, org, part)),
   title: () => 'Do not mail',
-  view: ({ shown, last }, { url, org, role, mayAct }) => (
+  view: ({ shown, last }, { url, mayAct }) => (
     <>
-      <Tabs org={org} role={role} of="Settings" here="doNotMail" />
       <p class="quiet">
         Cards to these addresses are held. Only the payload of an inbound hook carries an e-mail address.
       </p>
-      {mayAct ? (
-        <Panel id="add" title="Add an address">
-          <Form action="add" button="Add">
-            <Field name="email" label="E-mail" type="email" />
-          </Form>
-        </Panel>
-      ) : null}
+      <FormPanel id="add" title="Add an address" action="add" button="Add">
+        <Field name="email" label="E-mail" type="email" />
+      </FormPanel>
       {shown.length === 0 ? (
         <Empty title="The list is empty">Add people who ask not to get cards.</Empty>
       ) : (
@@ -55,7 +49,7 @@ export const doNotMailPage = page({
           </ul>
         </div>
       )}
-      <Older to={last && url('doNotMail', { org }, { before: last.id })} />
+      <Older to={last && url('doNotMail', {}, { before: last.id })} />
     </>
   ),
   actions: {

@@ -13,8 +13,8 @@ import {
 import type { Endpoint } from '../../../../domain/webhook-endpoints.js';
 import { readEndpointChange } from '../../api/webhooks.js';
 import { ClientGone } from '../../server/errors.js';
-import { Field, Form } from '../../web/form.js';
-import { Danger, PageHeading, Panel } from '../../web/parts.js';
+import { Field, Form, FormPanel } from '../../web/form.js';
+import { Danger, Panel } from '../../web/parts.js';
 import type { Texts, Url } from '../../web/paths.js';
 import { DeliveriesTable } from '../delivery-parts.js';
 import {
@@ -34,7 +34,7 @@ const latest = 5;
 
 const idIn = (params: Texts): string => params['endpoint'] ?? '';
 
-const here = ({ url, org, params }: OrgContext): Url => url('endpoint', { org, ...params });
+const here = ({ url, params }: OrgContext): Url => url('endpoint', params);
 
 /** Rare actions, some of them irreversible. */
 const FormsLater = ({ endpoint, clock }: { readonly endpoint: Endpoint; readonly clock: Clock }) => (
@@ -48,12 +48,10 @@ const FormsLater = ({ endpoint, clock }: { readonly endpoint: Endpoint; readonly
         <Since clock={clock} />
       </Form>
     </Panel>
-    <Panel id="change" title="Change">
-      <Form action="change" kind="second" button="Save">
-        <Field name="description" label="Description" optional value={endpoint.description ?? ''} />
-        <EventChoices subscribed={endpoint.events} />
-      </Form>
-    </Panel>
+    <FormPanel id="change" title="Change" action="change" kind="second" button="Save">
+      <Field name="description" label="Description" optional value={endpoint.description ?? ''} />
+      <EventChoices subscribed={endpoint.events} />
+    </FormPanel>
     <VerifyExamples />
     <Danger label="Rotate the secret">
       <p>Makes a new secret, which is shown once. The old one also signs for 24 hours.</p>
@@ -82,15 +80,15 @@ export const endpointPage = page({
     };
   },
   title: () => 'Webhook endpoint',
+  heading: ({ listed: { endpoint } }, { url }) => ({
+    words: endpoint.description ?? 'Endpoint',
+    above: ['Webhooks', url('webhooks')],
+    below: <code>{endpoint.id}</code>,
+  }),
   view: ({ listed, since, deliveries }, { deps, org, url, mayAct }) => {
     const { endpoint } = listed;
     return (
       <>
-        <PageHeading
-          above={['Webhooks', url('webhooks', { org })]}
-          here={<code>{endpoint.id}</code>}
-          title={endpoint.description ?? 'Endpoint'}
-        />
         <Panel id="state" title={<code>{endpoint.url}</code>}>
           <p>
             <EndpointState endpoint={endpoint} since={since} />
@@ -103,7 +101,7 @@ export const endpointPage = page({
         <section aria-labelledby="deliveries">
           <div class="head">
             <h2 id="deliveries">Latest deliveries</h2>
-            <a href={url('deliveries', { org }, { endpoint: endpoint.id })}>All of them</a>
+            <a href={url('deliveries', {}, { endpoint: endpoint.id })}>All of them</a>
           </div>
           {deliveries.length === 0 ? (
             <p class="quiet">Nothing was sent yet. Send a test, or a card.</p>
@@ -114,7 +112,6 @@ export const endpointPage = page({
               org={org}
               leave="To"
               mayRetry={mayAct}
-              to={({ id }) => url('delivery', { org, delivery: id })}
             />
           )}
         </section>
@@ -158,7 +155,7 @@ export const endpointPage = page({
     delete: async ({ deps, org, params, command, url }) => {
       const { endpoint } = await readEndpoint(deps.webhooks, org, idIn(params));
       await deleteEndpoint(deps.webhooks, org, endpoint.id, command());
-      return go(url('webhooks', { org }, { done: 'deleted' }));
+      return go(url('webhooks', {}, { done: 'deleted' }));
     },
   },
 });

@@ -29,6 +29,7 @@ export const enterPage = page({
     return { ends: link.ends, demo: await findDemoOwner(deps) };
   },
   title: () => 'Enter',
+  heading: null,
   view: ({ ends, demo }) => (
     <div class="narrow">
       <h1>Enter the console</h1>

@@ -28,13 +28,14 @@ export const homePage = page({
     return { balance, days, needs, cards, owner, hasKey: keys.length > 0 };
   },
   title: () => 'Home',
+  heading: null,
   view: ({ balance, days, needs, cards, owner, hasKey }, context) => {
-    const { org, url } = context;
+    const { url } = context;
     return (
       <>
         <h1 class="hidden">Home</h1>
         <div class="grid">
-          <Credits balance={balance} days={days} statement={url('credits', { org })} />
+          <Credits balance={balance} days={days} statement={url('credits')} />
           <LastDays title="Sent, last 7 days" days={days} named={1} />
         </div>
         <NeedsYou {...needs} owner={owner} context={context} />
@@ -47,16 +48,14 @@ export const homePage = page({
         <section aria-labelledby="latest">
           <div class="head">
             <h2 id="latest">Latest cards</h2>
-            {cards.length === 0 ? null : <a href={url('cards', { org })}>All cards</a>}
+            {cards.length === 0 ? null : <a href={url('cards')}>All cards</a>}
           </div>
-          {cards.length === 0 ? (
+          <CardsTable cards={cards} owner={owner}>
             <Empty title="No card has been sent yet">
               Make a key, save a design, and send the first one:{' '}
               <a href={`${url('/docs')}#first-card`}>your first card</a>.
             </Empty>
-          ) : (
-            <CardsTable cards={cards} owner={owner} />
-          )}
+          </CardsTable>
         </section>
       </>
     );

@@ -2,18 +2,7 @@ import { readHook, updateHook, changeHook } from '../../../../application/hooks/
 import type { HookCall } from '../../../../application/ports/hook-calls.js';
 import { newHook } from '../../operator/hooks.js';
 import { Form } from '../../web/form.js';
-import {
-  Badge,
-  type Columns,
-  count,
-  Danger,
-  Empty,
-  Older,
-  PageHeading,
-  Panel,
-  Table,
-  Time,
-} from '../../web/parts.js';
+import { Badge, type Columns, count, Danger, Empty, Older, Panel, Table, Time } from '../../web/parts.js';
 import { CardLink, ErrorCodeLink } from '../card-words.js';
 import { refusedAt } from '../admit.js';
 import {
@@ -42,69 +31,65 @@ const columns: Columns<HookCall> = {
   Request: ({ requestId }) => <code>{requestId}</code>,
 };
 
-interface ViewProps {
-  readonly data: HookData;
-  readonly context: OrgContext;
-}
+const titleOf = ({ hook }: Pick<HookData, 'hook'>): string => hook.label ?? 'Hook';
 
-/** The page of a hook: its message with a preview, its calls, and the way to pause and to delete it. */
-const HookView = ({ data, context: { url, org } }: ViewProps) => {
-  const { hook, designs, calls, mayManage, draft, preview } = data;
-  return (
+const headingOf = ({ hook, mayManage }: Pick<HookData, 'hook' | 'mayManage'>, { url }: OrgContext) => ({
+  words: hook.label ?? 'A hook without a label',
+  above: ['Inbound hooks', url('hooks')] as const,
+  beside: (
     <>
-      <PageHeading
-        above={['Inbound hooks', url('hooks', { org })]}
-        title={hook.label ?? 'A hook without a label'}
-      >
-        {hook.status === 'deleted' ? <Badge tone="idle">Deleted</Badge> : <HookState paused={hook.paused} />}
-        {mayManage ? (
-          <Form
-            action={hook.paused ? 'resume' : 'pause'}
-            kind="second"
-            button={hook.paused ? 'Resume' : 'Pause'}
-          />
-        ) : null}
-      </PageHeading>
-      <p class="quiet">
-        Fired {count(hook.fireCount)} ×
-        <Time before=", last " at={hook.lastFiredAt} />. Its URL was shown when it was made, and can’t be
-        shown again.
-      </p>
-      {hook.status === 'deleted' ? null : (
-        <div class="grid">
-          <Panel id="message" title="Message">
-            <HookEditor draft={draft} designs={designs} maySave={mayManage} />
-          </Panel>
-          <Panel id="preview" title="Preview">
-            {preview === null ? (
-              <p class="quiet">It comes back once the form is right.</p>
-            ) : (
-              <PreviewOfHook preview={preview} hasTemplate={draft.template !== ''} />
-            )}
-          </Panel>
-        </div>
-      )}
-      <section aria-labelledby="calls">
-        <h2 id="calls">Calls</h2>
-        {calls.shown.length === 0 ? (
-          <Empty title="No calls">Each call is listed here, with its response and its card.</Empty>
-        ) : (
-          <Table label="Calls" columns={columns} rows={calls.shown} />
-        )}
-        <Older to={calls.last && url('hook', { org, id: hook.id }, { before: calls.last.id })} />
-      </section>
+      {hook.status === 'deleted' ? <Badge tone="idle">Deleted</Badge> : <HookState paused={hook.paused} />}
       {mayManage ? (
-        <Danger label="Delete this hook forever">
-          <p>
-            Calls of its URL are refused from then on, and nothing brings it back: to stop it for a while,
-            pause it. The cards that it sent stay, and so does the list of its calls.
-          </p>
-          <Form action="delete" button="Delete forever" />
-        </Danger>
+        <Form
+          action={hook.paused ? 'resume' : 'pause'}
+          kind="second"
+          button={hook.paused ? 'Resume' : 'Pause'}
+        />
       ) : null}
     </>
-  );
-};
+  ),
+});
+
+/** The page of a hook: its message with a preview, its calls, and the way to delete it. */
+const viewOf = ({ hook, designs, calls, mayManage, draft, preview }: HookData, { url }: OrgContext) => (
+  <>
+    <p class="quiet">
+      Fired {count(hook.fireCount)} ×
+      <Time before=", last " at={hook.lastFiredAt} />. Its URL was shown when it was made, and can’t be shown
+      again.
+    </p>
+    {hook.status === 'deleted' ? null : (
+      <div class="grid">
+        <Panel id="message" title="Message">
+          <HookEditor draft={draft} designs={designs} maySave={mayManage} />
+        </Panel>
+        <Panel id="preview" title="Preview">
+          {preview === null ? (
+            <p class="quiet">It comes back once the form is right.</p>
+          ) : (
+            <PreviewOfHook preview={preview} hasTemplate={draft.template !== ''} />
+          )}
+        </Panel>
+      </div>
+    )}
+    <section aria-labelledby="calls">
+      <h2 id="calls">Calls</h2>
+      <Table label="Calls" columns={columns} rows={calls.shown}>
+        <Empty title="No calls">Each call is listed here, with its response and its card.</Empty>
+      </Table>
+      <Older to={calls.last && url('hook', { id: hook.id }, { before: calls.last.id })} />
+    </section>
+    {mayManage ? (
+      <Danger label="Delete this hook forever">
+        <p>
+          Calls of its URL are refused from then on, and nothing brings it back: to stop it for a while, pause
+          it. The cards that it sent stay, and so does the list of its calls.
+        </p>
+        <Form action="delete" button="Delete forever" />
+      </Danger>
+    ) : null}
+  </>
+);
 
 const setPaused = (paused: boolean) => (context: OrgContext) => {
   const { deps, command, org } = context;
@@ -121,13 +106,13 @@ export const hookPage = page({
     const draft = draftOf(data.hook);
     return { ...data, draft, preview: await previewOf(context, draft) };
   },
-  title: ({ hook }) => hook.label ?? 'Hook',
-  view: (data, context, refused) => (
-    <HookView
-      data={refused === null ? data : { ...data, draft: draftFrom(refused.sent), preview: null }}
-      context={context}
-    />
-  ),
+  title: titleOf,
+  heading: headingOf,
+  view: (data, context) => {
+    const { refused } = context;
+    const shown = refused === null ? data : { ...data, draft: draftFrom(refused.sent), preview: null };
+    return viewOf(shown, context);
+  },
   actions: {
     preview: {
       may: 'integrations.read',
@@ -135,8 +120,8 @@ export const hookPage = page({
       run: async (context, sent) => {
         const draft = draftFrom(sent);
         const data = { ...(await loadHook(context)), draft, preview: await previewOf(context, draft) };
-        const body = <HookView data={data} context={context} />;
-        return { kind: 'show', title: data.hook.label ?? 'Hook', body };
+        const heading = headingOf(data, context);
+        return { kind: 'show', title: titleOf(data), heading, body: viewOf(data, context) };
       },
     },
     save: confirmed('hookSaved', async (context, sent) => {
@@ -153,7 +138,7 @@ export const hookPage = page({
     delete: async (context) => {
       const { deps, command, org, url } = context;
       await changeHook(deps, hookIdIn(context), command(), deleteHook(org));
-      return go(url('hooks', { org }, { done: 'hookDeleted' }));
+      return go(url('hooks', {}, { done: 'hookDeleted' }));
     },
   },
 });

@@ -1,25 +1,14 @@
-import { type ListedHook, listHooks, makeHook } from '../../../../application/hooks/hooks.js';
+import { listHooks, makeHook } from '../../../../application/hooks/hooks.js';
 import { exampleMessage, exampleRecipient } from '../../api/card-fields.js';
 import { newHook } from '../../operator/hooks.js';
 import { parseValues } from '../../schema/read.js';
-import { Field, Form } from '../../web/form.js';
-import {
-  ActionLink,
-  type Columns,
-  count,
-  Empty,
-  Older,
-  Panel,
-  Secret,
-  Table,
-  Time,
-} from '../../web/parts.js';
+import { Field, FormPanel } from '../../web/form.js';
+import { ActionLink, count, Empty, Older, Secret, Table, Time } from '../../web/parts.js';
 import type { Url } from '../../web/paths.js';
 import { block, type Html } from '../../web/prose.js';
 import { HookState } from '../hook-parts.js';
-import { type OrgContext, page, shownOnce } from '../page.js';
+import { page, shownOnce } from '../page.js';
 import { partOf } from '../paging.js';
-import { Tabs } from '../tabs.js';
 
 /** The line that sends a card through a hook. */
 const curlOf = (address: string): string =>
@@ -43,15 +32,6 @@ const hookMade = (address: string, next: Url): Html => (
   </>
 );
 
-const columnsFor = ({ url, org }: Pick<OrgContext, 'url' | 'org'>): Columns<ListedHook> => ({
-  Hook: ({ id, label }) => <a href={url('hook', { org, id })}>{label ?? 'No label'}</a>,
-  State: HookState,
-  Message: ({ template }) => (template === null ? 'in each payload' : 'from its template'),
-  'Signed by': ({ signedBy }) => signedBy ?? '–',
-  Fired: ({ fireCount }) => `${count(fireCount)} ×`,
-  'Last fired': ({ lastFiredAt }) => (lastFiredAt === null ? 'never' : <Time at={lastFiredAt} />),
-});
-
 export const hooksPage = page({
   path: 'hooks',
   may: 'integrations.read',
@@ -59,29 +39,33 @@ export const hooksPage = page({
   query: ['before', 'done'],
   load: ({ deps, org, query }) => partOf(query, (part) => listHooks(deps, org, part)),
   title: () => 'Inbound hooks',
-  view: ({ shown, last }, { deps, org, role, url, mayAct }) => (
+  view: ({ shown, last }, { deps, url }) => (
     <>
-      <Tabs org={org} role={role} of="Integrations" here="hooks" />
-      {shown.length === 0 ? (
+      <Table
+        label="Inbound hooks"
+        columns={{
+          Hook: ({ id, label }) => <a href={url('hook', { id })}>{label ?? 'No label'}</a>,
+          State: HookState,
+          Message: ({ template }) => (template === null ? 'in each payload' : 'from its template'),
+          'Signed by': ({ signedBy }) => signedBy ?? '–',
+          Fired: ({ fireCount }) => `${count(fireCount)} ×`,
+          'Last fired': ({ lastFiredAt }) => (lastFiredAt === null ? 'never' : <Time at={lastFiredAt} />),
+        }}
+        rows={shown}
+      >
         <Empty title="No hooks yet" sample={curlOf(`${deps.baseUrl()}/api/v1/hooks/TOKEN`)}>
           A hook is a URL for a form tool or a shop that can’t hold a key: each POST to it sends one card.
           Make one below, and call it:
         </Empty>
-      ) : (
-        <Table label="Inbound hooks" columns={columnsFor({ url, org })} rows={shown} />
-      )}
-      <Older to={last && url('hooks', { org }, { before: last.id })} />
-      {mayAct ? (
-        <Panel id="new-hook" title="New hook">
-          <Form action="make" button="Make the hook">
-            <Field
-              name="label"
-              label="Label"
-              hint="Which tool calls it. Its message, its signature and its design come next."
-            />
-          </Form>
-        </Panel>
-      ) : null}
+      </Table>
+      <Older to={last && url('hooks', {}, { before: last.id })} />
+      <FormPanel id="new-hook" title="New hook" action="make" button="Make the hook">
+        <Field
+          name="label"
+          label="Label"
+          hint="Which tool calls it. Its message, its signature and its design come next."
+        />
+      </FormPanel>
     </>
   ),
   actions: {
@@ -90,7 +74,7 @@ export const hooksPage = page({
       const settings = { label, design: null, template: null, signedBy: null };
       const { id, token } = await makeHook(deps, org, settings, command());
       const address = `${deps.baseUrl()}/api/v1/hooks/${token}`;
-      return { kind: 'show', title: 'New hook', body: hookMade(address, url('hook', { org, id })) };
+      return { kind: 'show', title: 'New hook', body: hookMade(address, url('hook', { id })) };
     }),
   },
 });

@@ -4,8 +4,8 @@ import { readContact } from '../../api/contact-fields.js';
 import { contactRows } from '../../api/contact-file.js';
 import { UnreadableFile } from '../../api/csv-rows.js';
 import { maxFileBytes } from '../../server/upload.js';
-import { Field, FileField, Form } from '../../web/form.js';
-import { count, PageHeading, Panel, Table, Time } from '../../web/parts.js';
+import { Field, FileField, FormPanel } from '../../web/form.js';
+import { count, Table, Time } from '../../web/parts.js';
 import { ImportState } from '../contact-parts.js';
 import { go, page } from '../page.js';
 import { formIn } from '../gates.js';
@@ -17,31 +17,29 @@ export const importContactsPage = page({
   may: 'contacts.write',
   load: ({ deps, org }) => listImports(deps, org),
   title: () => 'Import contacts',
-  view: (imports, { url, org }) => (
+  heading: (_, { url }) => ({ above: ['Contacts', url('contacts')], below: 'Import' }),
+  view: (imports, { url }) => (
     <>
-      <PageHeading above={['Contacts', url('contacts', { org })]} here="Import" title="Import contacts" />
-      <Panel id="file" title="A CSV file">
-        <Form action="import" hasFile button="Import">
-          <Field
-            name="key"
-            label="Key column"
-            hint="The column that identifies a contact, if it is not external_id. A contact that has its key already is replaced, so a file can be imported again."
-            optional
-          />
-          <FileField
-            name="file"
-            label="File"
-            accept=".csv,text/csv"
-            hint={`Its first line names the columns, as Excel, Google Contacts, Outlook, HubSpot, Salesforce, Mailchimp, Shopify, Klaviyo and WooCommerce name them. ${maxFileBytes / 1024 / 1024} MiB at most.`}
-          />
-        </Form>
-      </Panel>
+      <FormPanel id="file" title="A CSV file" action="import" hasFile button="Import">
+        <Field
+          name="key"
+          label="Key column"
+          hint="The column that identifies a contact, if it is not external_id. A contact that has its key already is replaced, so a file can be imported again."
+          optional
+        />
+        <FileField
+          name="file"
+          label="File"
+          accept=".csv,text/csv"
+          hint={`Its first line names the columns, as Excel, Google Contacts, Outlook, HubSpot, Salesforce, Mailchimp, Shopify, Klaviyo and WooCommerce name them. ${maxFileBytes / 1024 / 1024} MiB at most.`}
+        />
+      </FormPanel>
       {imports.length === 0 ? null : (
         <Table
           label="Imports of the last 7 days"
           rows={imports}
           columns={{
-            File: ({ id, file }) => <a href={url('contactImport', { org, import: id })}>{file}</a>,
+            File: ({ id, file }) => <a href={url('contactImport', { import: id })}>{file}</a>,
             Started: ({ at }) => <Time at={at} />,
             State: ({ status }) => <ImportState status={status} />,
             Rows: ({ rows }) => count(rows),
@@ -70,7 +68,7 @@ export const importContactsPage = page({
           if (error instanceof UnreadableFile) throw badFile(`${error.message} Nothing was imported.`);
           throw error;
         }
-        return go(url('contactImport', { org, import: id }));
+        return go(url('contactImport', { import: id }));
       },
     },
   },

@@ -43,6 +43,7 @@ export const joinPage = page({
     return { organization, ...invitation };
   },
   title: ({ organization }) => `Join ${organization}`,
+  heading: null,
   view: ({ organization, role, person }) => (
     <div class="narrow">
       <h1>Join {organization}</h1>
@@ -80,13 +81,7 @@ export const joinPage = page({
       const { name } = parseValues(joiner, { name: sent('name') || person.name });
       const joining = { id, person: { email: person.email, name } };
       const link = tokenIn(context);
-      const chosen = await goodPassword(context, {
-        ...joining.person,
-        password: sent('password'),
-        field: 'password',
-        account: null,
-        link,
-      });
+      const chosen = await goodPassword(context, sent, { ...joining.person, account: null, link });
       const joined = await joinWithNewAccount(context.deps, context, org, link, joining, chosen);
       return entered(context, org, joined);
     },

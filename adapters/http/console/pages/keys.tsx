@@ -4,7 +4,7 @@ import { type Scope, scopes } from '../../../../domain/api-key.js';
 import { DomainError, insteadOf } from '../../../../domain/errors.js';
 import { newKey } from '../../operator/keys.js';
 import { parseValues } from '../../schema/read.js';
-import { Checks, Field, Form } from '../../web/form.js';
+import { Checks, Field, Form, FormPanel } from '../../web/form.js';
 import {
   ActionLink,
   Badge,
@@ -12,7 +12,6 @@ import {
   count,
   Empty,
   Older,
-  Panel,
   Secret,
   Table,
   Time,
@@ -23,7 +22,6 @@ import { actorNames } from '../actor-name.js';
 import { idFrom } from '../admit.js';
 import { confirmed, page, type Sent, shownOnce } from '../page.js';
 import { partOf } from '../paging.js';
-import { Tabs } from '../tabs.js';
 
 /** The permissions of a key with a scope, in everyday words. */
 const scopeWords: Readonly<Record<Scope, string>> = {
@@ -65,7 +63,7 @@ const scopeChoices = scopes.map((name) => ({
 }));
 
 const NewKey = () => (
-  <Form action="make" button="Create key">
+  <FormPanel id="new-key" title="New key" action="make" button="Create key">
     <Field name="label" label="Label" hint="Where it is used, such as the name of your shop." optional />
     <Checks name="scopes" legend="It may" options={scopeChoices} ticked={['cards:send', 'cards:read']} />
     <Field
@@ -75,8 +73,11 @@ const NewKey = () => (
       hint="Leave it empty for the default limit."
       optional
     />
-  </Form>
+  </FormPanel>
 );
+
+const accountLine = (base: string, key: string): string =>
+  `curl ${base}/api/v1/account \\\n  -H 'Authorization: Bearer ${key}'`;
 
 /** The response to the form: the only time that the key is shown. */
 const keyMade = (secret: string, base: string, back: Url): Html => (
@@ -90,7 +91,7 @@ const keyMade = (secret: string, base: string, back: Url): Html => (
       <Secret text={secret} />
       <h2>Try it</h2>
       <p>This asks which organization the key belongs to. It sends nothing, and costs nothing.</p>
-      {block(`curl ${base}/api/v1/account \\\n  -H 'Authorization: Bearer ${secret}'`)}
+      {block(accountLine(base, secret))}
       <ActionLink to={back} words="I have stored it" />
     </section>
   </>
@@ -153,32 +154,22 @@ export const keysPage = page({
     return { keys: await Promise.all(keys), last: found.last };
   },
   title: () => 'Keys',
-  view: ({ keys, last }, { deps, org, role, url, mayAct }) => (
+  view: ({ keys, last }, { deps, url }) => (
     <>
-      <Tabs org={org} role={role} of="Integrations" here="keys" />
-      {keys.length === 0 ? (
-        <Empty
-          title="No keys yet"
-          sample={`curl ${deps.baseUrl()}/api/v1/account \\\n  -H 'Authorization: Bearer YOUR_KEY'`}
-        >
+      <Table label="Keys" columns={columns} rows={keys}>
+        <Empty title="No keys yet" sample={accountLine(deps.baseUrl(), 'YOUR_KEY')}>
           A key lets a program send cards and look after them. Make one below, and call the API with it:
         </Empty>
-      ) : (
-        <Table label="Keys" columns={columns} rows={keys} />
-      )}
-      <Older to={last && url('keys', { org }, { before: last.id })} />
-      {mayAct ? (
-        <Panel id="new-key" title="New key">
-          <NewKey />
-        </Panel>
-      ) : null}
+      </Table>
+      <Older to={last && url('keys', {}, { before: last.id })} />
+      <NewKey />
     </>
   ),
   actions: {
     make: shownOnce('keyMade', async ({ deps, by, org, url, visitor }, sent) => {
       const max = visitor.kind === 'operator' ? Infinity : deps.requestsPerMinute;
       const { secret } = await createKey(deps, by, org, readNewKey(sent, max));
-      return { kind: 'show', title: 'New key', body: keyMade(secret, deps.baseUrl(), url('keys', { org })) };
+      return { kind: 'show', title: 'New key', body: keyMade(secret, deps.baseUrl(), url('keys')) };
     }),
     revoke: confirmed('keyRevoked', async ({ deps, by, org }, sent) =>
       revokeKey(deps, by, org, idFrom(sent('key'))),

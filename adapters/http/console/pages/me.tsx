@@ -1,8 +1,8 @@
 import { hashOfNew, setPassword, signOutOthers } from '../../../../application/access/people.js';
 import { mailboxIdOf } from '../../../../domain/account.js';
 import { DomainError } from '../../../../domain/errors.js';
-import { Field, Form } from '../../web/form.js';
-import { Badge, PageHeading, Panel, Time } from '../../web/parts.js';
+import { Field, Form, FormPanel } from '../../web/form.js';
+import { Badge, Panel, Time } from '../../web/parts.js';
 import { accountBy, goodPassword, knownDevice, NewPassword, tell, WhosePassword } from '../signing-in.js';
 import { go, page } from '../page.js';
 import { sessionCookie } from '../visitor.js';
@@ -12,9 +12,9 @@ export const mePage = page({
   may: 'signed-in',
   load: ({ deps, visitor }) => deps.sessions.listOf(visitor.session.owner),
   title: () => 'You',
+  heading: (_, { visitor }) => ({ words: visitor.kind === 'operator' ? 'Operator' : visitor.name }),
   view: (sessions, { visitor }) => (
     <>
-      <PageHeading title={visitor.kind === 'operator' ? 'Operator' : visitor.name} />
       {visitor.kind === 'operator' ? null : <p class="quiet">{visitor.email}</p>}
       <Panel id="sessions" title="Signed in">
         <ul class="rows">
@@ -47,13 +47,11 @@ export const mePage = page({
         </div>
       </Panel>
       {visitor.kind === 'operator' ? null : (
-        <Panel id="password" title="Password">
-          <Form action="changePassword" button="Change password">
-            <WhosePassword email={visitor.email} />
-            <Field name="password" label="Your password" type="password" autocomplete="current-password" />
-            <NewPassword name="next" label="New password" more="Your other sessions end." />
-          </Form>
-        </Panel>
+        <FormPanel id="password" title="Password" action="changePassword" button="Change password">
+          <WhosePassword email={visitor.email} />
+          <Field name="password" label="Your password" type="password" autocomplete="current-password" />
+          <NewPassword name="next" label="New password" more="Your other sessions end." />
+        </FormPanel>
       )}
     </>
   ),
@@ -89,8 +87,7 @@ export const mePage = page({
       if (visitor.kind !== 'member') throw new DomainError('invalid_parameter', wrong, 'password');
       const { account: id, epoch } = await accountBy(context, visitor.email, sent('password'), wrong);
       if (id !== visitor.account) throw new DomainError('invalid_parameter', wrong, 'password');
-      const wanted = { ...visitor, password: sent('next'), field: 'next', link: null };
-      const chosen = await goodPassword(context, wanted);
+      const chosen = await goodPassword(context, sent, { ...visitor, link: null }, 'next');
       const mailbox = mailboxIdOf(visitor.email);
       const hash = await hashOfNew(deps, mailbox, id, chosen);
       const next = { id, mailbox, hash, since: epoch };

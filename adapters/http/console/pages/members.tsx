@@ -1,9 +1,8 @@
 import { listMembers } from '../../../../application/access/people.js';
 import { house, rolesOf } from '../../../../domain/members.js';
-import { Empty, PageHeading } from '../../web/parts.js';
+import { Empty } from '../../web/parts.js';
 import { Invite, MemberRows, peopleActions } from '../members.js';
 import { type OrgContext, page } from '../page.js';
-import { Tabs } from '../tabs.js';
 
 export const membersPage = page({
   path: 'members',
@@ -15,7 +14,6 @@ export const membersPage = page({
     const roles = rolesOf(context.org);
     return (
       <>
-        <Tabs org={context.org} role={context.role} of="Settings" here="members" />
         <MemberRows members={members} roles={roles} context={context} />
         <Invite roles={roles} />
       </>
@@ -34,7 +32,6 @@ export const staffPage = page({
   title: () => 'Staff',
   view: (members, context) => (
     <>
-      <PageHeading title="Staff" />
       <p class="quiet">Only the holder of the operator token can change the staff.</p>
       {members.length === 0 ? (
         <Empty title="No staff yet">Invite the people who work on the floor, or supervise it.</Empty>

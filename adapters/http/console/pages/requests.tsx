@@ -8,7 +8,6 @@ import { Search } from '../../web/form.js';
 import { Badge, Empty, Older, Panel, Table, Time } from '../../web/parts.js';
 import { actorNames } from '../actor-name.js';
 import { nullFor } from '../admit.js';
-import { Tabs } from '../tabs.js';
 import { page, type OrgContext } from '../page.js';
 import { CardLink, ErrorCodeLink } from '../card-words.js';
 import { partOf } from '../paging.js';
@@ -40,11 +39,10 @@ export const requestsPage = page({
     return { q, rows, last: part.last, shown, by: await whoOf(shown?.request.actor ?? null) };
   },
   title: () => 'Requests',
-  view: ({ q, rows, last, shown, by }, { org, role, url }) => {
+  view: ({ q, rows, last, shown, by }, { url }) => {
     const code = errorCodes.find((known) => known === shown?.request.code);
     return (
       <>
-        <Tabs org={org} role={role} of="Integrations" here="requests" />
         <Search
           name="q"
           label="Request"
@@ -59,7 +57,7 @@ export const requestsPage = page({
               When: ({ request }) => <Time at={request.at} />,
               Who: ({ who }) => who,
               Request: ({ request: { id, method, route } }) => (
-                <a href={url('requests', { org }, { q: id })}>
+                <a href={url('requests', {}, { q: id })}>
                   {method} {route}
                 </a>
               ),
@@ -108,7 +106,7 @@ export const requestsPage = page({
             )}
           </Panel>
         )}
-        <Older to={last && url('requests', { org }, { q, before: last.id })} />
+        <Older to={last && url('requests', {}, { q, before: last.id })} />
       </>
     );
   },

@@ -19,6 +19,7 @@ export const resetPage = page({
   may: 'anyone',
   load: accountOf,
   title: () => 'New password',
+  heading: null,
   view: ({ person }) => (
     <div class="narrow">
       <h1>Choose a new password</h1>
@@ -35,13 +36,7 @@ export const resetPage = page({
       const { deps, params, url } = context;
       const { id, person, since } = await accountOf(context);
       const link = params['link'] ?? '';
-      const chosen = await goodPassword(context, {
-        ...person,
-        password: sent('password'),
-        field: 'password',
-        account: id,
-        link,
-      });
+      const chosen = await goodPassword(context, sent, { ...person, account: id, link });
       const mailbox = mailboxIdOf(person.email);
       const hash = await hashOfNew(deps, mailbox, id, chosen);
       if ((await takeReset(deps, link)) === null) throw await unknownLink(context, over);

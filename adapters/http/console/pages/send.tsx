@@ -3,10 +3,16 @@ import { previewSend } from '../../../../application/cards/preview.js';
 import { sendCard } from '../../../../application/cards/send-card.js';
 import { newCard } from '../../api/card-fields.js';
 import { refusedAt } from '../admit.js';
-import { go, page } from '../page.js';
+import { go, type OrgContext, page } from '../page.js';
+import type { Heading } from '../heading.js';
 import { contactOf } from '../contact-parts.js';
 import { cardFrom, draftFor, draftFrom, loadSend, requestFrom } from '../send-draft.js';
 import { SendForm } from '../send-form.js';
+
+const title = 'Send a card';
+const heading = (_: unknown, { url }: OrgContext): Heading => ({
+  above: ['Cards', url('cards')],
+});
 
 export const sendPage = page({
   path: 'send',
@@ -17,15 +23,12 @@ export const sendPage = page({
     const draft = { ...filled, design_id: context.query('design') };
     return { data: await loadSend(context, draft), draft };
   },
-  title: () => 'Send a card',
-  view: ({ data, draft }, context, refused) => (
-    <SendForm
-      data={data}
-      draft={refused === null ? draft : draftFrom(refused.sent)}
-      preview={null}
-      context={context}
-    />
-  ),
+  title: () => title,
+  heading,
+  view: ({ data, draft }, { refused }) => {
+    const shown = refused === null ? draft : draftFrom(refused.sent);
+    return <SendForm data={data} draft={shown} preview={null} />;
+  },
   actions: {
     preview: {
       once: false,
@@ -38,8 +41,8 @@ export const sendPage = page({
         const data = isOver ? loaded : { ...loaded, form: sent('form') };
         const request = await requestFrom(context, draft, data.form);
         const preview = await previewSend(context.deps, request, wanted);
-        const body = <SendForm data={data} draft={draft} preview={preview} context={context} />;
-        return { kind: 'show', title: 'Send a card', body };
+        const body = <SendForm data={data} draft={draft} preview={preview} />;
+        return { kind: 'show', title, heading: heading(null, context), body };
       },
     },
     send: async (context, sent) => {

@@ -8,7 +8,6 @@ import { Panel } from '../../web/parts.js';
 import { SheetLine } from '../../web/letter.js';
 import { refusedAt } from '../admit.js';
 import { confirmed, type OrgContext, page, type Sent } from '../page.js';
-import { Tabs } from '../tabs.js';
 
 const sample = 'Thank you, Ada';
 
@@ -63,9 +62,8 @@ export const settingsPage = page({
   query: ['done'],
   load: ({ deps, org }) => Promise.all([readAccount(deps, org), readHandwritings(deps, org)]),
   title: () => 'Settings',
-  view: ([{ name }, hands], { org, role, timeZone, mayAct }) => (
+  view: ([{ name }, hands], { timeZone, mayAct }) => (
     <>
-      <Tabs org={org} role={role} of="Settings" here="settings" />
       <Panel id="organization" title="Organization">
         {mayAct ? (
           <Form action="rename" button="Save the name">

@@ -17,7 +17,8 @@ export const signInPage = page({
   query: ['to'],
   load: ({ query }) => Promise.resolve(query('to')),
   title: () => 'Sign in',
-  view: (to, { origin }, refused) => (
+  heading: null,
+  view: (to, { origin, refused }) => (
     <div class="narrow">
       <h1>Sign in</h1>
       {canSignIn(origin) ? null : (

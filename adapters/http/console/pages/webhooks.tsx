@@ -1,7 +1,7 @@
 import { offSince, listEndpoints, registerEndpoint } from '../../../../application/webhooks/webhooks.js';
 import { readRegistration } from '../../api/webhooks.js';
-import { Field, Form } from '../../web/form.js';
-import { Empty, Older, Panel } from '../../web/parts.js';
+import { Field, FormPanel } from '../../web/form.js';
+import { Empty, Older } from '../../web/parts.js';
 import {
   chosenEvents,
   EndpointState,
@@ -13,7 +13,6 @@ import {
 } from '../endpoint-parts.js';
 import { go, page, shownOnce } from '../page.js';
 import { partAfter } from '../paging.js';
-import { Tabs } from '../tabs.js';
 
 const registerLine = (base: string): string =>
   `curl ${base}/api/v1/webhooks -H "Authorization: Bearer $API_KEY" \\
@@ -31,9 +30,8 @@ export const webhooksPage = page({
     return { ...part, since: await offSince(deps, org, endpoints) };
   },
   title: () => 'Webhooks',
-  view: ({ shown, last, since }, { deps, org, role, url, mayAct }) => (
+  view: ({ shown, last, since }, { deps, url, mayAct }) => (
     <>
-      <Tabs org={org} role={role} of="Integrations" here="webhooks" />
       {shown.length === 0 ? (
         <Empty title="No endpoint yet" sample={mayAct ? registerLine(deps.baseUrl()) : undefined}>
           An endpoint is an https address of yours that is told what happens to your cards.{' '}
@@ -44,7 +42,7 @@ export const webhooksPage = page({
           <ul class="rows">
             {shown.map((each) => {
               const { endpoint } = each;
-              const here = url('endpoint', { org, endpoint: endpoint.id });
+              const here = url('endpoint', { endpoint: endpoint.id });
               return (
                 <li>
                   <div>
@@ -64,16 +62,12 @@ export const webhooksPage = page({
           </ul>
         </div>
       )}
-      <Older to={last && url('webhooks', { org }, { before: last.endpoint.id })} />
-      {mayAct ? (
-        <Panel id="register" title="Register an endpoint">
-          <Form action="register" button="Register">
-            <Field name="url" label="URL" hint="https, and reachable on the public internet." />
-            <Field name="description" label="Description" hint="A label of your own choice." optional />
-            <EventChoices subscribed={[]} />
-          </Form>
-        </Panel>
-      ) : null}
+      <Older to={last && url('webhooks', {}, { before: last.endpoint.id })} />
+      <FormPanel id="register" title="Register an endpoint" action="register" button="Register">
+        <Field name="url" label="URL" hint="https, and reachable on the public internet." />
+        <Field name="description" label="Description" hint="A label of your own choice." optional />
+        <EventChoices subscribed={[]} />
+      </FormPanel>
       <VerifyExamples />
     </>
   ),

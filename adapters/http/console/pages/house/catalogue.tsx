@@ -10,7 +10,7 @@ import {
 import { handwritingName, slugAndTitle } from '../../../operator/catalogue.js';
 import { parseValues } from '../../../schema/read.js';
 import { Field, Form } from '../../../web/form.js';
-import { ActionLink, Badge, ButtonLink, PageHeading, Panel } from '../../../web/parts.js';
+import { ActionLink, Badge, ButtonLink, Panel } from '../../../web/parts.js';
 import { confirmed, type KnownContext, page } from '../../page.js';
 
 const maxListed = 200;
@@ -44,7 +44,6 @@ export const cataloguePage = page({
   title: () => 'Catalogue',
   view: ({ hands, cards }, { url }) => (
     <>
-      <PageHeading title="Catalogue" />
       <div class="grid">
         <Panel id="hands" title="Handwritings">
           <ul class="rows">

@@ -14,7 +14,7 @@ import {
 import { stepReport, withReason } from '../../../operator/cards.js';
 import { parseValues } from '../../../schema/read.js';
 import { Field, Form } from '../../../web/form.js';
-import { ButtonLink, Cover, Danger, Day, Facts, PageHeading } from '../../../web/parts.js';
+import { ButtonLink, Cover, Danger, Day, Facts } from '../../../web/parts.js';
 import { nothingHere } from '../../admit.js';
 import { gone, reasonInWords, Status, stepNames, Steps } from '../../card-words.js';
 import { cardOn, type Next, nextOf } from '../../floor-data.js';
@@ -68,24 +68,21 @@ const NextStep = ({ next, machine }: { readonly next: Next; readonly machine: st
   }
 };
 
-interface ReasonProps {
-  readonly action: 'hold' | 'fail';
-  readonly label: string;
-  readonly consequence: string;
-}
-
-/** Takes a card off the floor, with the reason. */
-const WithReason = ({ action, label, consequence }: ReasonProps) => (
-  <Danger label={label}>
-    <Form action={action} button={label}>
-      <p>{consequence}</p>
-      <Field name="reason" label="Reason" />
-    </Form>
-  </Danger>
-);
-
-const canBeHeld = new Set(['pending', 'queued']);
-const canFail = new Set(['in_production', 'written', 'packed']);
+/** The ways to take a card off the floor, with the reason. `from`: the statuses that allow it. */
+const waysOff = [
+  {
+    action: 'hold',
+    from: ['pending', 'queued'],
+    label: 'Hold the card',
+    consequence: 'It needs a person, and its credit comes back.',
+  },
+  {
+    action: 'fail',
+    from: ['in_production', 'written', 'packed'],
+    label: 'Give the card up',
+    consequence: 'It is not made, and its credit comes back. This can’t be undone.',
+  },
+] as const;
 
 export const floorCardPage = page({
   path: 'floorCard',
@@ -97,11 +94,12 @@ export const floorCardPage = page({
     return { ...found, design, machine: context.query('machine') };
   },
   title: ({ card }) => card.code,
+  heading: ({ card }, { url }) => ({
+    above: ['Floor', url('floor')],
+    beside: <Status status={card.status} />,
+  }),
   view: ({ card, design, machine }, { url }) => (
     <>
-      <PageHeading above={['Floor', url('floor')]} title={card.code}>
-        <Status status={card.status} />
-      </PageHeading>
       {card.heldReason === null ? null : <p class="note warning">Held: {reasonInWords(card.heldReason)}</p>}
       <section class="panel" aria-label="The next step">
         <NextStep next={nextOf(card)} machine={machine} />
@@ -126,20 +124,16 @@ export const floorCardPage = page({
         )}
         <ButtonLink to={url('floor')} kind="second" words="Next card" />
       </p>
-      {canBeHeld.has(card.status) ? (
-        <WithReason
-          action="hold"
-          label="Hold the card"
-          consequence="It needs a person, and its credit comes back."
-        />
-      ) : null}
-      {canFail.has(card.status) ? (
-        <WithReason
-          action="fail"
-          label="Give the card up"
-          consequence="It is not made, and its credit comes back. This can’t be undone."
-        />
-      ) : null}
+      {waysOff
+        .filter(({ from }) => from.some((status) => status === card.status))
+        .map(({ action, label, consequence }) => (
+          <Danger label={label}>
+            <Form action={action} button={label}>
+              <p>{consequence}</p>
+              <Field name="reason" label="Reason" />
+            </Form>
+          </Danger>
+        ))}
     </>
   ),
   actions: {

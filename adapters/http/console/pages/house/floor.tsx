@@ -1,5 +1,5 @@
 import { Field } from '../../../web/form.js';
-import { ActionLink, Badge, Day, Empty, PageHeading, Table } from '../../../web/parts.js';
+import { ActionLink, Badge, Day, Empty, Table } from '../../../web/parts.js';
 import { RedirectTo } from '../../admit.js';
 import { SmallFront } from '../../card-parts.js';
 import { Status, statuses, stepNames } from '../../card-words.js';
@@ -25,7 +25,6 @@ export const floorPage = page({
   title: () => 'Floor',
   view: ({ scanned, counts, due: dueToday, today, first, owners }, { url }) => (
     <>
-      <PageHeading title="Floor" />
       {scanned === '' ? null : (
         <p class="alert" role="alert">
           This is no code of a card: HC- and seven characters.

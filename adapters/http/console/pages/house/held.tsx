@@ -2,7 +2,7 @@ import { heldOldestFirst, codeFrom } from '../../../../../application/cards/read
 import { readAccount, readBalance } from '../../../../../application/organizations/read-accounts.js';
 import { release, cancel } from '../../../../../domain/card.js';
 import { Form } from '../../../web/form.js';
-import { ActionLink, count, Danger, Empty, PageHeading, Time } from '../../../web/parts.js';
+import { count, Danger, Empty, Older, Time } from '../../../web/parts.js';
 import { addressee, SmallFront } from '../../card-parts.js';
 import { CardLink, reasonInWords } from '../../card-words.js';
 import { ownersOf } from '../../floor-data.js';
@@ -24,12 +24,11 @@ export const heldPage = page({
       ...(await readAccount(deps, org)),
       balance: await readBalance(deps, org),
     }));
-    return { shown, owners, last: last?.code };
+    return { shown, owners, last };
   },
   title: () => 'Held cards',
   view: ({ shown, owners, last }, { url }) => (
     <>
-      <PageHeading title="Held cards" />
       {shown.length === 0 ? (
         <Empty title="Nothing is held">Cards that need a person stand here, of all organizations.</Empty>
       ) : (
@@ -69,9 +68,7 @@ export const heldPage = page({
           );
         })
       )}
-      {last === undefined ? null : (
-        <ActionLink kind="second" to={url('held', {}, { from: last })} words="Newer" />
-      )}
+      <Older to={last && url('held', {}, { from: last.code })} words="Newer" />
     </>
   ),
   actions: {

@@ -4,7 +4,7 @@ import { collectionCards } from '../../../../../projections/catalogue.js';
 import { slugAndTitle } from '../../../operator/catalogue.js';
 import { parseValues } from '../../../schema/read.js';
 import { Field, Form } from '../../../web/form.js';
-import { Cover, PageHeading, Panel } from '../../../web/parts.js';
+import { Cover, Panel } from '../../../web/parts.js';
 import { existing } from '../../admit.js';
 import { loadFront, PictureField, uploading, WaitingFront } from '../../front-parts.js';
 import { go, type KnownContext, page } from '../../page.js';
@@ -19,29 +19,26 @@ export const newCollectionCardPage = page({
     return slug === '' ? null : existing(await deps.readModels.get(collectionCards, slug)).document;
   },
   title: (card) => card?.title ?? 'New card',
-  view: (card, { url }) => (
-    <>
-      <PageHeading
-        above={['Catalogue', url('catalogue')]}
-        here={card?.title ?? 'New'}
-        title={card?.title ?? 'New card'}
-      />
-      <div class="grid">
-        <section class="panel" aria-label="A picture">
-          <Form action="upload" hasFile button="Upload">
-            <Field name="title" label="Title" value={card?.title ?? ''} />
-            <Field name="slug" label="Slug" hint="As in card:thank-you-botanical." value={card?.slug ?? ''} />
-            <PictureField />
-          </Form>
-        </section>
-        {card === null ? null : (
-          <Panel id="now" title="Now">
-            <Cover title={card.title} artwork={card.artwork} size="preview" />
-            <p class="quiet">Copies of organizations keep their picture, and so do cards that were sent.</p>
-          </Panel>
-        )}
-      </div>
-    </>
+  heading: (card, { url }) => ({
+    above: ['Catalogue', url('catalogue')],
+    below: card?.title ?? 'New',
+  }),
+  view: (card) => (
+    <div class="grid">
+      <section class="panel" aria-label="A picture">
+        <Form action="upload" hasFile button="Upload">
+          <Field name="title" label="Title" value={card?.title ?? ''} />
+          <Field name="slug" label="Slug" hint="As in card:thank-you-botanical." value={card?.slug ?? ''} />
+          <PictureField />
+        </Form>
+      </section>
+      {card === null ? null : (
+        <Panel id="now" title="Now">
+          <Cover title={card.title} artwork={card.artwork} size="preview" />
+          <p class="quiet">Copies of organizations keep their picture, and so do cards that were sent.</p>
+        </Panel>
+      )}
+    </div>
   ),
   actions: {
     upload: uploading(async ({ deps, url }: KnownContext, sent, file) => {
@@ -56,12 +53,8 @@ export const newCollectionFrontPage = page({
   may: 'catalogue.write',
   load: (context) => loadFront(context, house),
   title: ({ name }) => name,
-  view: ({ name, fronts }, { url }) => (
-    <>
-      <PageHeading above={['Catalogue', url('catalogue')]} title={name} />
-      <WaitingFront fronts={fronts} save="Publish the card" />
-    </>
-  ),
+  heading: (_, { url }) => ({ above: ['Catalogue', url('catalogue')] }),
+  view: ({ fronts }) => <WaitingFront fronts={fronts} save="Publish the card" />,
   actions: {
     save: async ({ deps, by, params, url }, sent) => {
       await saveFront(deps, by, house, params['picture'] ?? '', sent('fit'));

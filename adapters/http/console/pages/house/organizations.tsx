@@ -4,8 +4,8 @@ import { listOrganizations } from '../../../../../application/organizations/read
 import { newOrganization } from '../../../operator/organizations.js';
 import { newMember } from '../../../operator/people.js';
 import { parseValues } from '../../../schema/read.js';
-import { Field, Form, Search } from '../../../web/form.js';
-import { Badge, count, Empty, Older, PageHeading, Panel, Table, Time } from '../../../web/parts.js';
+import { Field, FormPanel, Search } from '../../../web/form.js';
+import { Badge, count, Empty, Older, Table, Time } from '../../../web/parts.js';
 import { linkShown } from '../../members.js';
 import { type KnownContext, page, type Sent, shownOnce } from '../../page.js';
 import { filteredBy, partOf } from '../../paging.js';
@@ -31,49 +31,44 @@ export const organizationsPage = page({
   title: () => 'Organizations',
   view: ({ shown, last }, context) => (
     <>
-      <PageHeading title="Organizations" />
       <Search name="q" label="Name begins with" value={context.query('q')} optional />
-      {shown.length === 0 ? (
+      <Table
+        label="Organizations"
+        rows={shown}
+        columns={{
+          Organization: ({ id, name, suspendedAt }) => (
+            <>
+              <a href={context.url('home', { org: id })}>{name}</a>{' '}
+              {suspendedAt === null ? null : <Badge tone="warn">Suspended</Badge>}
+              <span class="under mono">{id}</span>
+            </>
+          ),
+          Credits: ({ balance }) => count(balance),
+          Since: ({ createdAt }) => <Time at={createdAt} />,
+          More: ({ id, name }) => (
+            <a href={context.url('credits', { org: id })} aria-label={`Add credits for ${name}`}>
+              Add credits
+            </a>
+          ),
+        }}
+        numbers={['Credits']}
+      >
         <Empty title="No organization is like this">
           Make the first one below, or look for another name.
         </Empty>
-      ) : (
-        <Table
-          label="Organizations"
-          rows={shown}
-          columns={{
-            Organization: ({ id, name, suspendedAt }) => (
-              <>
-                <a href={context.url('home', { org: id })}>{name}</a>{' '}
-                {suspendedAt === null ? null : <Badge tone="warn">Suspended</Badge>}
-                <span class="under mono">{id}</span>
-              </>
-            ),
-            Credits: ({ balance }) => count(balance),
-            Since: ({ createdAt }) => <Time at={createdAt} />,
-            More: ({ id, name }) => (
-              <a href={context.url('credits', { org: id })} aria-label={`Add credits for ${name}`}>
-                Add credits
-              </a>
-            ),
-          }}
-          numbers={['Credits']}
-        />
-      )}
+      </Table>
       <Older to={last && filteredBy(context, ['q'], { before: last.id })} />
-      <Panel id="new" title="New organization">
-        <Form action="make" button="Create organization">
-          <div class="beside">
-            <Field name="name" label="Name" />
-            <Field name="house_hand" label="House hand" optional />
-          </div>
-          <div class="beside">
-            <Field name="owner" label="First owner" />
-            <Field name="email" label="E-mail" type="email" />
-          </div>
-          <p class="hint">The owner’s invitation is shown once, for you to pass on.</p>
-        </Form>
-      </Panel>
+      <FormPanel id="new" title="New organization" action="make" button="Create organization">
+        <div class="beside">
+          <Field name="name" label="Name" />
+          <Field name="house_hand" label="House hand" optional />
+        </div>
+        <div class="beside">
+          <Field name="owner" label="First owner" />
+          <Field name="email" label="E-mail" type="email" />
+        </div>
+        <p class="hint">The owner’s invitation is shown once, for you to pass on.</p>
+      </FormPanel>
     </>
   ),
   actions: {
