@@ -45,6 +45,7 @@ const admitted = async (
       ...known,
       ...place,
       here: await placeIn(deps, place),
+      mayDo: (what) => may(place.role, what),
       mayAct: mayAct !== 'anyone' && mayAct !== 'signed-in' && may(place.role, mayAct),
       command: commandIn(place.org),
       url: (to, texts, query) => context.url(to, { org: place.org, ...texts }, query),

@@ -45,6 +45,7 @@ export const contextOf = (
     timeZone: deps.timeZone,
     year: today(deps.clock.instant(), deps.timeZone).slice(0, 4),
     newForm: () => newToken(deps.entropy),
+    mayDo: () => false,
     mayAct: true,
     notice: noticeOf(valueOf('done')),
     refused: null,

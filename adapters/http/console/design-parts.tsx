@@ -1,8 +1,7 @@
-import { may } from '../../../domain/permissions.js';
 import type { OrganizationDocument } from '../../../projections/organizations.js';
 import { Cover, Older, Panel, Time } from '../web/parts.js';
 import { Form } from '../web/form.js';
-import type { OrgContext } from './page.js';
+import { useVisit } from '../web/visit.js';
 import { partAfter } from './paging.js';
 
 export const Erase = ({ design }: { readonly design: string }) => (
@@ -35,13 +34,11 @@ const ErasePicture = ({ design }: { readonly design: string }) => (
   </details>
 );
 
-interface ArchivedProps extends Pick<OrganizationDocument, 'archived'> {
-  readonly context: OrgContext;
-}
+type ArchivedProps = Pick<OrganizationDocument, 'archived'>;
 
 /** The designs that the house has withdrawn, and what to do about their cards. */
-export const Withdrawn = ({ archived, context }: ArchivedProps) => {
-  const { url, role, mayAct } = context;
+export const Withdrawn = ({ archived }: ArchivedProps) => {
+  const { url, mayDo, mayAct } = useVisit();
   const designs = archived.flatMap(({ withdrawn, ...design }) =>
     withdrawn ? { ...design, ...withdrawn } : [],
   );
@@ -62,7 +59,7 @@ export const Withdrawn = ({ archived, context }: ArchivedProps) => {
                 withdrawn <Time at={at} />
               </span>
             </span>
-            {may(role, 'organizations.manage') ? (
+            {mayDo('organizations.manage') ? (
               <span class="end">
                 <Form
                   action="reinstate"
@@ -85,9 +82,10 @@ export const Withdrawn = ({ archived, context }: ArchivedProps) => {
 export const perPage = 60;
 
 /** The archived designs whose pictures are still kept, and count: a part of them. */
-export const Archived = ({ archived, context: { url, query } }: ArchivedProps) => {
+export const Archived = ({ archived, after }: ArchivedProps & { readonly after: string }) => {
+  const { url } = useVisit();
   const kept = archived.filter(({ artwork, withdrawn }) => artwork !== null && withdrawn === null);
-  const { shown, last } = partAfter(kept, ({ id }) => id === query('archived'), perPage);
+  const { shown, last } = partAfter(kept, ({ id }) => id === after, perPage);
   if (shown.length === 0) return null;
   return (
     <section aria-labelledby="archived">

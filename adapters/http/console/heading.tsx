@@ -1,9 +1,7 @@
-import { may } from '../../../domain/permissions.js';
 import { Refusal } from '../web/form.js';
 import { paths, type PageName, type Path, type Url } from '../web/paths.js';
 import type { Html } from '../web/prose.js';
 import type { Visit } from '../web/visit.js';
-import type { Here } from './admit.js';
 
 /** Says more about the heading of a page than its title. */
 export interface Heading {
@@ -32,19 +30,19 @@ const groups: Readonly<Record<string, Readonly<Record<string, PageName>>>> = {
 interface TopProps {
   readonly title: string;
   readonly heading: Heading;
-  readonly context: Pick<Visit, 'url' | 'notice'> & { readonly path: Path; readonly here: Here | null };
+  readonly context: Pick<Visit, 'url' | 'mayDo' | 'notice'> & { readonly path: Path };
 }
 
 type TabsProps = { readonly of: string; readonly pages: Readonly<Record<string, PageName>> };
 
 /** The heading of the pages of a group, with the way to the others. */
-const Tabs = ({ of, pages, context: { path, here, url } }: TabsProps & Pick<TopProps, 'context'>) => (
+const Tabs = ({ of, pages, context: { path, mayDo, url } }: TabsProps & Pick<TopProps, 'context'>) => (
   <>
     <h1>{of}</h1>
     <nav aria-label={of}>
       <ul class="filters">
         {Object.entries(pages)
-          .filter(([, to]) => to !== 'members' || (here !== null && may(here.role, 'members.manage')))
+          .filter(([, to]) => to !== 'members' || mayDo('members.manage'))
           .map(([name, to]) => (
             <li>
               <a href={url(to)} aria-current={paths[to] === path ? 'page' : undefined}>

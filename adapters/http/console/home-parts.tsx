@@ -1,8 +1,6 @@
 import type { CardDay } from '../../../application/cards/card-days.js';
-import { may } from '../../../domain/permissions.js';
 import { Badge, count, Day, dayName, Panel, Table } from '../web/parts.js';
-import type { Url } from '../web/paths.js';
-import type { OrgContext } from './page.js';
+import { useVisit } from '../web/visit.js';
 
 /** The top of a scale for a largest value: 1, 2 or 5 and zeros. */
 const topFor = (largest: number): number => {
@@ -106,14 +104,13 @@ export const Balance = ({ balance }: { readonly balance: number }) => (
   </p>
 );
 
-interface CreditsProps {
+interface CreditsProps extends Pick<LastDaysProps, 'days'> {
   readonly balance: number;
-  readonly days: readonly CardDay[] | null;
-  readonly statement: Url;
 }
 
 /** How long the credits last, judged by the last days. */
-export const Credits = ({ balance, days, statement }: CreditsProps) => {
+export const Credits = ({ balance, days }: CreditsProps) => {
+  const { url } = useVisit();
   const weekly = days === null ? 0 : sums(days).accepted;
   const weeks = Math.floor(balance / Math.max(1, weekly));
   return (
@@ -129,7 +126,7 @@ export const Credits = ({ balance, days, statement }: CreditsProps) => {
         <p class="alert">Without credits no card is sent, and held cards can’t be released.</p>
       )}
       <p>
-        <a href={statement}>Statement</a>
+        <a href={url('credits')}>Statement</a>
       </p>
     </section>
   );
@@ -139,14 +136,13 @@ interface FirstStepsProps {
   readonly hasKey: boolean;
   readonly hasDesign: boolean;
   readonly hasCard: boolean;
-  readonly context: OrgContext;
 }
 
 /** The way of a newcomer to the first card, until it is gone. */
-export const FirstSteps = ({ hasKey, hasDesign, hasCard, context }: FirstStepsProps) => {
+export const FirstSteps = ({ hasKey, hasDesign, hasCard }: FirstStepsProps) => {
+  const { mayDo, url } = useVisit();
   if (hasKey && hasDesign && hasCard) return null;
-  const { role, url } = context;
-  const sending = may(role, 'cards.send') ? url('send') : `${url('/docs')}#first-card`;
+  const sending = mayDo('cards.send') ? url('send') : `${url('/docs')}#first-card`;
   const all = [
     { name: 'Make a key', to: url('keys'), isDone: hasKey },
     { name: 'Save a design', to: url('designs'), isDone: hasDesign },

@@ -1,10 +1,10 @@
 import { listCards } from '../../../application/cards/read-cards.js';
 import { offSince, listDeliveries, listEndpoints } from '../../../application/webhooks/webhooks.js';
-import { may } from '../../../domain/permissions.js';
 import { isActive } from '../../../domain/webhook-endpoints.js';
 import type { OrganizationDocument } from '../../../projections/organizations.js';
 import { Form } from '../web/form.js';
 import { Badge, ButtonLink, Panel, Time } from '../web/parts.js';
+import { useVisit } from '../web/visit.js';
 import { CardLink, reasonInWords } from './card-words.js';
 import { addressee, SmallFront } from './card-parts.js';
 import { EndpointState } from './endpoint-parts.js';
@@ -44,11 +44,10 @@ export const needsAttention = async (context: OrgContext) => {
 
 interface NeedsProps extends Awaited<ReturnType<typeof needsAttention>> {
   readonly owner: OrganizationDocument;
-  readonly context: OrgContext;
 }
 
-export const NeedsYou = ({ held, failing, since, dead, owner, context }: NeedsProps) => {
-  const { role, url } = context;
+export const NeedsYou = ({ held, failing, since, dead, owner }: NeedsProps) => {
+  const { mayDo, url } = useVisit();
   if (held.length + failing.length + dead.length === 0) return null;
   return (
     <Panel id="needs-you" title="Needs attention">
@@ -83,7 +82,7 @@ export const NeedsYou = ({ held, failing, since, dead, owner, context }: NeedsPr
                 kind="second"
                 words="Deliveries"
               />
-              {may(role, 'webhooks.manage') ? (
+              {mayDo('webhooks.manage') ? (
                 <Form action="enable" to={url('endpoint', { endpoint: endpoint.id })} button="Switch on" />
               ) : null}
             </span>

@@ -5,7 +5,7 @@ import type { WriteDeps } from '../../../application/writing/execute.js';
 import { cardOf, kinds } from '../api/credit-movements.js';
 import { csvOf, csvRows } from '../server/csv.js';
 import { timestamp } from '../api/responses.js';
-import { count, Table, Time } from '../web/parts.js';
+import { count, Empty, Table, Time } from '../web/parts.js';
 import { CardLink } from './card-words.js';
 
 const words = { purchase: 'Added', withdrawal: 'Withdrawn', spend: 'Spent', return: 'Returned' } as const;
@@ -41,7 +41,9 @@ export const Statement = ({ lines }: { readonly lines: readonly ShownLine[] }) =
       Balance: ({ event }) => count(event.data.balance),
     }}
     numbers={['Change', 'Balance']}
-  />
+  >
+    <Empty title="Nothing has moved yet">Purchases, cards and what came back stand here.</Empty>
+  </Table>
 );
 
 const columns = ['at', 'what', 'change', 'balance', 'card', 'reason', 'reference'] as const;

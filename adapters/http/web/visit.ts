@@ -1,5 +1,6 @@
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
+import type { Permission } from '../../../domain/permissions.js';
 import type { PageName, Path, Texts, Url } from './paths.js';
 
 /** A form that was refused, and is shown again. */
@@ -25,6 +26,8 @@ export interface Visit {
   readonly year: string;
   /** An id for a form that is about to be shown. */
   readonly newForm: () => string;
+  /** Whether the visitor has a permission in the organization of the page. */
+  readonly mayDo: (what: Permission) => boolean;
   /** Whether the visitor may send the forms of the page. */
   readonly mayAct: boolean;
   /** Confirms the form before it. */

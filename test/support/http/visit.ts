@@ -7,6 +7,7 @@ export const visitIn = (timeZone: string): Visit => ({
   timeZone,
   year: '2026',
   newForm: () => '',
+  mayDo: () => true,
   mayAct: true,
   notice: null,
   refused: null,

@@ -1,7 +1,6 @@
 import { changeContact } from '../../../../application/contacts/save-contact.js';
 import { deleteContact, replaceSeenContact } from '../../../../domain/contact.js';
 import { Uuid } from '../../../../domain/ids.js';
-import { may } from '../../../../domain/permissions.js';
 import { Form } from '../../web/form.js';
 import { ButtonLink, Danger, Facts, Panel, Time } from '../../web/parts.js';
 import { existing } from '../admit.js';
@@ -19,10 +18,10 @@ export const contactPage = page({
   query: ['done'],
   load: loadContact,
   title: ({ details, erasedAt }) => details?.name ?? (erasedAt ? 'Erased contact' : 'Unreadable contact'),
-  heading: ({ id, details, erasedAt }, { url, role }) => ({
+  heading: ({ id, details, erasedAt }, { url, mayDo }) => ({
     above: ['Contacts', url('contacts')],
     below: details?.name ?? gone(erasedAt),
-    beside: may(role, 'cards.send') && details !== null && (
+    beside: mayDo('cards.send') && details !== null && (
       <ButtonLink to={url('send', {}, { contact: id })} words="Send a card" />
     ),
   }),

@@ -1,7 +1,6 @@
 import { listContacts } from '../../../../application/contacts/list-contacts.js';
 import { saveContactRecord } from '../../../../application/contacts/save-contact.js';
 import { CommandId, derivedUuid } from '../../../../domain/ids.js';
-import { may } from '../../../../domain/permissions.js';
 import { Field, FormPanel, Search } from '../../web/form.js';
 import { ButtonLink, Empty, Older, Table } from '../../web/parts.js';
 import { gone } from '../card-words.js';
@@ -26,7 +25,7 @@ export const contactsPage = page({
   heading: (_, { url, mayAct }) => ({
     beside: mayAct && <ButtonLink to={url('importContacts')} kind="second" words="Import a file" />,
   }),
-  view: ({ shown, last }, { url, role, deps, query }) => (
+  view: ({ shown, last }, { url, mayDo, deps, query }) => (
     <>
       <Search name="q" label="E-mail or external id" value={query('q')} optional />
       <Table
@@ -44,7 +43,7 @@ export const contactsPage = page({
             [details?.address.city, details?.address.state].filter((part) => part).join(' '),
           'External id': ({ details }) => details?.externalId,
           Card: ({ id, details }) =>
-            may(role, 'cards.send') && details !== null ? (
+            mayDo('cards.send') && details !== null ? (
               <a href={url('send', {}, { contact: id })} aria-label={`Send a card to ${details.name}`}>
                 Send a card
               </a>

@@ -8,7 +8,7 @@ import { derivedUuid, Instant } from '../../../../domain/ids.js';
 import { purchase } from '../../operator/credits.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, FormPanel } from '../../web/form.js';
-import { ButtonLink, Empty, Older } from '../../web/parts.js';
+import { ButtonLink, Older } from '../../web/parts.js';
 import { actorNames } from '../actor-name.js';
 import { Balance, LastDays } from '../home-parts.js';
 import { confirmed, filePage, page } from '../page.js';
@@ -59,11 +59,7 @@ export const creditsPage = page({
         <h2>Statement</h2>
         <ButtonLink to={url('creditsCsv')} kind="second" words="Download as CSV" />
       </div>
-      {lines.length === 0 ? (
-        <Empty title="Nothing has moved yet">Purchases, cards and what came back stand here.</Empty>
-      ) : (
-        <Statement lines={lines} />
-      )}
+      <Statement lines={lines} />
       <Older to={last && url('credits', {}, { before: String(last.revision) })} />
     </>
   ),

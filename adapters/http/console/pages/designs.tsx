@@ -1,6 +1,5 @@
 import { addDesign, changeDesign } from '../../../../application/organizations/administer.js';
 import { listCollection, readAccount } from '../../../../application/organizations/read-accounts.js';
-import { may } from '../../../../domain/permissions.js';
 import { withReason } from '../../operator/cards.js';
 import { newDesign } from '../../operator/customers.js';
 import { parseValues } from '../../schema/read.js';
@@ -29,10 +28,9 @@ export const designsPage = page({
   heading: (_, { url, mayAct }) => ({
     beside: mayAct && <ButtonLink to={url('newDesign')} words="New design" />,
   }),
-  view: ({ designs, archived, offered, shown, last }, context) => {
-    const { url, role, mayAct } = context;
+  view: ({ designs, archived, offered, shown, last }, { url, query, mayDo, mayAct }) => {
     const copied = new Set(designs.map(({ slug }) => slug));
-    const mayWithdraw = may(role, 'organizations.manage');
+    const mayWithdraw = mayDo('organizations.manage');
     return (
       <>
         {designs.length === 0 ? (
@@ -49,7 +47,7 @@ export const designsPage = page({
                 <span class="under">
                   saved <Time at={createdAt} />
                 </span>
-                {may(role, 'cards.send') ? <a href={url('send', {}, { design: id })}>Send a card</a> : null}
+                {mayDo('cards.send') ? <a href={url('send', {}, { design: id })}>Send a card</a> : null}
                 <details>
                   <summary>
                     Id{mayAct ? ', rename, archive' : ''}
@@ -82,8 +80,8 @@ export const designsPage = page({
           </ul>
         )}
         <Older to={last && url('designs', {}, { before: last.id })} />
-        <Withdrawn archived={archived} context={context} />
-        {mayAct ? <Archived archived={archived} context={context} /> : null}
+        <Withdrawn archived={archived} />
+        {mayAct ? <Archived archived={archived} after={query('archived')} /> : null}
         <section aria-labelledby="collection">
           <div class="head">
             <h2 id="collection">Collection</h2>

@@ -29,35 +29,27 @@ export const homePage = page({
   },
   title: () => 'Home',
   heading: null,
-  view: ({ balance, days, needs, cards, owner, hasKey }, context) => {
-    const { url } = context;
-    return (
-      <>
-        <h1 class="hidden">Home</h1>
-        <div class="grid">
-          <Credits balance={balance} days={days} statement={url('credits')} />
-          <LastDays title="Sent, last 7 days" days={days} named={1} />
+  view: ({ balance, days, needs, cards, owner, hasKey }, { url }) => (
+    <>
+      <h1 class="hidden">Home</h1>
+      <div class="grid">
+        <Credits balance={balance} days={days} />
+        <LastDays title="Sent, last 7 days" days={days} named={1} />
+      </div>
+      <NeedsYou {...needs} owner={owner} />
+      <FirstSteps hasKey={hasKey} hasDesign={owner.designs.length > 0} hasCard={cards.length > 0} />
+      <section aria-labelledby="latest">
+        <div class="head">
+          <h2 id="latest">Latest cards</h2>
+          {cards.length === 0 ? null : <a href={url('cards')}>All cards</a>}
         </div>
-        <NeedsYou {...needs} owner={owner} context={context} />
-        <FirstSteps
-          hasKey={hasKey}
-          hasDesign={owner.designs.length > 0}
-          hasCard={cards.length > 0}
-          context={context}
-        />
-        <section aria-labelledby="latest">
-          <div class="head">
-            <h2 id="latest">Latest cards</h2>
-            {cards.length === 0 ? null : <a href={url('cards')}>All cards</a>}
-          </div>
-          <CardsTable cards={cards} owner={owner}>
-            <Empty title="No card has been sent yet">
-              Make a key, save a design, and send the first one:{' '}
-              <a href={`${url('/docs')}#first-card`}>your first card</a>.
-            </Empty>
-          </CardsTable>
-        </section>
-      </>
-    );
-  },
+        <CardsTable cards={cards} owner={owner}>
+          <Empty title="No card has been sent yet">
+            Make a key, save a design, and send the first one:{' '}
+            <a href={`${url('/docs')}#first-card`}>your first card</a>.
+          </Empty>
+        </CardsTable>
+      </section>
+    </>
+  ),
 });
