@@ -1,6 +1,7 @@
 import type { Milliseconds, Uuid } from '../../domain/ids.js';
 import type { DeliveryAttempt, DeliveryContent, DeliveryId } from './delivery-log.js';
 import type { DeliveryEndpoint, TrippedEndpoint } from './endpoint-gates.js';
+import type { Clock } from './system.js';
 
 /**
  * The right to make one attempt. `number` counts from 1. It ends when it is recorded or released; if its
@@ -45,10 +46,10 @@ export interface DeliveryClaims {
   dueTimes(): Promise<ReadonlyMap<Uuid, Milliseconds>>;
 
   /**
-   * Makes due what would be due after `latest`: it was stored while a clock was ahead. A claim of then lasts
-   * no longer than one that is made now.
+   * Makes due what would be due later than `within` from now: it was stored while a clock was ahead. A claim
+   * of then lasts no longer than one that is made now. What is due by right stays, however long this takes.
    */
-  hasten(now: Milliseconds, latest: Milliseconds): Promise<void>;
+  hasten(clock: Pick<Clock, 'now'>, within: Milliseconds): Promise<void>;
 
   /**
    * Claims due deliveries of each endpoint up to its limit, earliest due first, then earliest made first;

@@ -121,9 +121,8 @@ class Worker {
 
   async #sweep(): Promise<void> {
     const { gates, claims } = this.deps.deliveries;
-    const now = this.#dueClock.now();
     this.#schedule.forget(this.deps.clock.monotonic());
-    await claims.hasten(now, now + Math.max(...this.deps.policy.backoff) + clockDifference);
+    await claims.hasten(this.#dueClock, Math.max(...this.deps.policy.backoff) + clockDifference);
     for (const [endpoint, due] of await claims.dueTimes()) this.notify({ endpoint, due });
     // Last: each writes to the log, which may be away.
     for (const tripped of await gates.tripped()) await this.#disable(tripped);

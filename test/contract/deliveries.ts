@@ -380,7 +380,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
           row(2, { due: 5_000 }),
           { ...target, due: 9_000 },
         ]);
-        await deliveries.claims.hasten(1_000, 5_000);
+        await deliveries.claims.hasten({ now: () => 1_000 }, 4_000);
         expect(idsOf((await claimSome(deliveries, endpoint, 1_000, 10)).claimed)).to.deep.equal(['dlv_1']);
         expect(idsOf((await claimSome(deliveries, other, 1_000, 10)).claimed)).to.deep.equal(['dlv_3']);
         expect((await claimSome(deliveries, endpoint, 5_000, 10)).claimed).to.have.lengthOf(1);
@@ -393,7 +393,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         await deliveries.log.insert([row(1)]);
         const [hour, minute] = [3_600_000, 60_000];
         await claimOne(await restartedLater(hour), 2_000);
-        await (await restartedLater(-hour)).claims.hasten(2_000, 90_000);
+        await (await restartedLater(-hour)).claims.hasten({ now: () => 2_000 }, 88_000);
         expect(idsOf([await claimOne(await restartedLater(minute), 2_000)])).to.deep.equal(['dlv_1']);
       }),
     );

@@ -532,9 +532,16 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   'due-in-a-year': {
     rule: 'Clocks: what is due later than the longest wait is due now',
     file: 'application/webhooks/deliver-webhooks.js',
-    text: 'await claims.hasten(now,',
-    instead: 'void (now,',
+    text: 'await claims.hasten(this.#dueClock,',
+    instead: 'void (this.#dueClock,',
     tests: ['application/webhooks'],
+  },
+  'stale-sweep': {
+    rule: 'Clocks: what is due by right stays, however long the sweep has read it',
+    file: 'adapters/mongodb/deliveries/attempts.js',
+    text: '(row[time] ?? 0) > now + within',
+    instead: 'true',
+    tests: ['adapters/mongodb/deliveries'],
   },
   'removed-while-asleep': {
     rule: 'Imports: an upload is removed once its process can no longer complete it',

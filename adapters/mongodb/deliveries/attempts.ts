@@ -1,4 +1,4 @@
-import type { Filter } from 'mongodb';
+import type { Filter, UpdateFilter } from 'mongodb';
 import {
   noClaims,
   type AttemptOutcome,
@@ -53,6 +53,8 @@ const claimDifference: Milliseconds = 60_000;
 const recordBatch = 200;
 /** Due deliveries that one query reads: the ones without a free slot yet need no second query. */
 const lookahead = 100;
+/** Rows with a time that is too far ahead. */
+const shortenedAtOnce = 1_000;
 
 interface Recording {
   readonly claim: DeliveryClaim;
@@ -183,15 +185,38 @@ export class MongoAttempts implements DeliveryClaims {
    * Claims that end later than any may were made before the clock was set back: each lasts as if made now,
    * and an attempt that is under way can still be recorded.
    */
-  async hasten(now: Milliseconds, latest: Milliseconds): Promise<void> {
-    const deliveries = await deliveryRows(this.#database);
-    const late = { status: 'pending' as const, due: { $gt: latest } };
-    await deliveries.updateMany(late, changed('changed', { due: now }, now));
-    const began = this.#clock.now();
-    const latestEnd = began + 2 * this.#claimLasts + claimDifference;
+  async hasten(clock: Pick<Clock, 'now'>, within: Milliseconds): Promise<void> {
+    const toDue = (now: Milliseconds) => changed('changed', { due: now }, now);
+    await this.#shorten({ status: 'pending' }, 'due', { clock, within }, toDue);
     // Naming the endpoint lets the server use the index of claimed rows.
-    const lasting = { endpoint: { $gt: '' as Uuid }, claimedUntil: { $gt: latestEnd } };
-    await deliveries.updateMany(lasting, { $set: { claimedUntil: began + this.#claimLasts } });
+    const claimedRows = { endpoint: { $gt: '' as Uuid } };
+    const longest = { clock: this.#clock, within: 2 * this.#claimLasts + claimDifference };
+    const toClaim = (now: Milliseconds) => ({ $set: { claimedUntil: now + this.#claimLasts } });
+    await this.#shorten(claimedRows, 'claimedUntil', longest, toClaim);
+  }
+
+  /**
+   * Changes rows with a time that is too far ahead. The clock is read again once they are known: after a call
+   * that took minutes, later times are right.
+   */
+  async #shorten(
+    rows: Filter<DeliveryRow>,
+    time: 'due' | 'claimedUntil',
+    { clock, within }: { readonly clock: Pick<Clock, 'now'>; readonly within: Milliseconds },
+    change: (now: Milliseconds) => UpdateFilter<DeliveryRow>,
+  ): Promise<void> {
+    const deliveries = await deliveryRows(this.#database);
+    const options = { projection: { [time]: 1 }, limit: shortenedAtOnce };
+    let found: readonly DeliveryRow[];
+    do {
+      found = await findAll(deliveries, { ...rows, [time]: { $gt: clock.now() + within } }, options);
+      const now = clock.now();
+      const wrong = found.filter((row) => (row[time] ?? 0) > now + within);
+      const updates = wrong.map((row) => ({
+        updateOne: { filter: { _id: { $eq: row._id }, [time]: { $eq: row[time] } }, update: change(now) },
+      }));
+      if (updates.length > 0) await deliveries.bulkWrite(updates, { ordered: false });
+    } while (found.length === shortenedAtOnce);
   }
 
   mayStart({ id, delivery, endpoint }: DeliveryClaim): boolean {

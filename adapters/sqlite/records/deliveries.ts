@@ -65,8 +65,9 @@ const deliveryClaims = ({ writer, book, reports }: DeliveryStore): DeliveryClaim
       where d.endpoint = t.endpoint and d.status = 'pending' and d.due > ? limit ?)`;
   return {
     dueTimes: () => book.dueTimes(),
-    hasten: async (now, latest) => {
-      while ((await writer.write([hasten, now, latest, rowsPerStep])) === rowsPerStep);
+    hasten: async (clock, within) => {
+      const step = (now = clock.now()) => writer.write([hasten, now, now + within, rowsPerStep]);
+      while ((await step()) === rowsPerStep);
     },
     claim: async (limits, now) =>
       new Map([...limits].map(([endpoint, limit]) => [endpoint, book.claim(endpoint, now, limit)])),

@@ -71,7 +71,7 @@ const writesOf = async (database: Database): Promise<ReadonlySet<string>> => {
   const { log, gates, claims, relayMemory } = sqliteDeliveries({ writer, database });
   await log.removeEnded(0);
   await gates.resetFailures(id);
-  await claims.hasten(0, 0);
+  await claims.hasten({ now: () => 0 }, 0);
   await relayMemory.rememberEndpoints(org, 1n, { endpoints: [], deleted: [] });
   return written;
 };

@@ -203,10 +203,12 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     return waiting;
   }
 
-  async hasten(now: Milliseconds, latest: Milliseconds): Promise<void> {
+  async hasten(clock: Pick<Clock, 'now'>, within: Milliseconds): Promise<void> {
     this.#assertReachable();
+    const now = clock.now();
     for (const row of this.#rows.values())
-      if (row.status === 'pending' && (row.due ?? 0) > latest) this.#store('changed', { ...row, due: now });
+      if (row.status === 'pending' && (row.due ?? 0) > now + within)
+        this.#store('changed', { ...row, due: now });
   }
 
   async claim(

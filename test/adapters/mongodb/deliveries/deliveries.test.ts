@@ -92,6 +92,46 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
   );
 
   it(
+    'are not made due early by a sweep that read them for minutes',
+    using(async (_, process) => {
+      const [hour, began] = [3_600_000, clock.now()];
+      const ended = began + 600_000;
+      await process().log.insert([
+        { ...row(1), due: began + 2 * hour },
+        { ...row(2), due: ended + hour },
+      ]);
+      const times = [began];
+      await process().claims.hasten({ now: () => times.pop() ?? ended }, hour);
+      expect(await process().claims.dueTimes()).to.deep.equal(new Map([[endpoint, ended]]));
+      expect((await claim(process(), ended, 9)).claimed.map(({ delivery }) => delivery)).to.deep.equal([
+        'dlv_1',
+      ]);
+    }),
+  );
+
+  it(
+    'keep when they are due if they were put right and tried before a sweep writes',
+    using(async (database, process) => {
+      const [hour, now] = [3_600_000, clock.now()];
+      const other = process();
+      const late = delaying(database, (call) =>
+        call === 'bulkWrite deliveries'
+          ? (async () => {
+              await other.claims.hasten({ now: () => now }, hour);
+              const [first] = (await claim(other, now, 1)).claimed;
+              if (first === undefined) throw new Error('one is due');
+              await other.claims.record(first, failed, { status: 'pending', due: now + 2 * hour }, 9);
+            })()
+          : null,
+      );
+      await other.log.insert([{ ...row(1), due: now + 3 * hour }]);
+      const slow = mongoDeliveries({ database: late, clock, entropy: new SystemEntropy() });
+      await slow.claims.hasten({ now: () => now }, hour);
+      expect(await other.claims.dueTimes()).to.deep.equal(new Map([[endpoint, now + 2 * hour]]));
+    }),
+  );
+
+  it(
     'leave an attempt under way to its process when the clock is set back',
     using(async (database, process) => {
       await process().log.insert([row(1)]);
@@ -102,7 +142,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       if (busy === undefined || other === undefined) throw new Error('two were made');
       const [underWay] = (await claim(busy, 9e15, 1)).claimed;
       shifted.set(shifted.now() - 3_600_000);
-      await other.claims.hasten(shifted.now(), 9e15);
+      await other.claims.hasten(shifted, 9e15);
       expect((await claim(other, 9e15, 1)).claimed).to.deep.equal([]);
       if (underWay === undefined) throw new Error('one is due');
       expect((await busy.claims.record(underWay, failed, exhausted, 9)).recorded).to.equal(true);
