@@ -2,7 +2,7 @@ import { card, cardStream, orderedBy } from '../../domain/card.js';
 import { parseCardCode, type CardCode } from '../../domain/card-code.js';
 import { DomainError } from '../../domain/errors.js';
 import { parseEvent, type LoggedEvent, type RecordedEvent } from '../../domain/events.js';
-import { idOf, type Milliseconds, type OrganizationId, type StreamName } from '../../domain/ids.js';
+import { idOf, type OrganizationId, type StreamName } from '../../domain/ids.js';
 import { publicEventId, type PublicEventType } from '../../domain/public-events.js';
 import { payload, dataOf } from '../../domain/delivery-payload.js';
 import { organizations } from '../../projections/organizations.js';
@@ -24,7 +24,7 @@ export interface ReadEventsDeps {
   readonly clock: Clock;
   readonly readYourWrites: {
     afterWrite(position: bigint): Promise<void>;
-    lateFor(): Milliseconds | null;
+    shows(position: bigint): boolean;
   };
 }
 
@@ -91,9 +91,11 @@ const rowOf = async (
 ) => {
   let row = await readModels.get(publicEvents, id);
   if (row === null) {
-    await readYourWrites.afterWrite((await store.head()).position);
+    const { position } = await store.head();
+    await readYourWrites.afterWrite(position);
+    const isShown = readYourWrites.shows(position);
     row = await readModels.get(publicEvents, id);
-    if (row === null && readYourWrites.lateFor() !== null)
+    if (row === null && !isShown)
       throw new ReadModelsUnavailable('whether there is such an event is not known yet');
   }
   if (row?.document.org !== org) throw unknown();

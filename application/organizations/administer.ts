@@ -223,9 +223,9 @@ export const addDesign = async (
 };
 
 /**
- * Changes a design of an organization. The picture of an erased one is removed within an hour; the cards of a
- * withdrawn one are held that are not in production, and stay held once it is put back into use. Throws
- * `not_found`.
+ * Changes a design of an organization. One that is erased is archived, too, and its picture is removed within
+ * an hour. Cards of one that is withdrawn are held unless they are in production, and stay held once it is
+ * put back into use. Throws `not_found`.
  */
 export const changeDesign = async (
   deps: DesignDeps,

@@ -86,8 +86,9 @@ export const erasePersonal = async (
     if (owner !== org)
       throw new DomainError('not_found', `There is no contact ${id} in this organization.`, 'contacts');
   const designs = await withoutOthers(deps, org, new Set(codes), own);
+  // Its owner is known by now, and it owes no credit, so that no ledger is read.
   await forEach(codes, (code) =>
-    changeCard(deps, { code, org }, newCommand(deps, initiator, org), erase(reason)),
+    changeCard(deps, { code, org: null }, newCommand(deps, initiator, org), erase(reason)),
   );
   await forEach(contactIds, async (id) => {
     const command = newCommand(deps, initiator, org);

@@ -135,7 +135,7 @@ export class ProjectionBoard implements ProjectorReports {
     this.#isShared = isShared;
     this.#downSince = clock.monotonic();
     this.#viewedAt = clock.monotonic();
-    this.#headDueFrom = isShared ? -Infinity : null;
+    this.#headDueFrom = isShared ? clock.monotonic() + noticedWithin : null;
   }
 
   current(): ProjectorStatus {
@@ -151,6 +151,11 @@ export class ProjectionBoard implements ProjectorReports {
   /** Whether every projection is live, and none catches up with the log. */
   isLive(): boolean {
     return this.#status.projections.every(({ live }) => live);
+  }
+
+  /** Whether readers see everything up to a position. */
+  shows(position: bigint): boolean {
+    return this.isLive() && position <= this.#checkpoint;
   }
 
   /** Whether a write may have been acknowledged, by any process, that the projections have not passed yet. */
@@ -170,7 +175,7 @@ export class ProjectionBoard implements ProjectorReports {
 
   /**
    * Whether another process may have acknowledged a write after the last look at the head, and given up on it
-   * without telling: beside another release, or because the projector is down, or was a moment ago.
+   * without telling: beside another release, or because no projector shows rows, or none did a moment ago.
    */
   #mayHaveMissedTold(): boolean {
     const wasDown = this.#downSince !== null && this.#downSince <= this.#headAt;

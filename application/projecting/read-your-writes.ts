@@ -21,6 +21,8 @@ export interface ReadYourWrites {
   afterWrite(position: bigint): Promise<void>;
   /** To be awaited before every query of the read models. Never rejects. */
   beforeRead(): Promise<void>;
+  /** Whether rows show everything up to a position. */
+  shows(position: bigint): boolean;
   /** Whether a row may lack an acknowledged write all the same: the stream knows. */
   rowsMayBeLate(): boolean;
   /** Whether the log holds more than the rows do, of what was acknowledged by any process, or may. */
@@ -36,6 +38,7 @@ export interface ReadYourWrites {
 export const writesWait = (board: ProjectionBoard): ReadYourWrites => ({
   afterWrite: (position) => board.waitUntilProjected(position),
   beforeRead: () => Promise.resolve(),
+  shows: (position) => board.shows(position),
   rowsMayBeLate: () => board.isLate(),
   rowsLackEvents: () => board.lacksEvents(),
   lateFor: () => board.lateFor(),

@@ -7,8 +7,7 @@ import { withTimeout } from '../timing/with-timeout.js';
 export interface ClaimActiveDeps {
   readonly deliveries: { readonly claims: DeliveryClaims };
   readonly clock: Clock;
-  /** Nothing is suspended if it is left out. */
-  readonly suspensions?: Pick<Suspensions, 'isSuspended' | 'wasSuspended'>;
+  readonly suspensions: Pick<Suspensions, 'isSuspended' | 'wasSuspended'>;
 }
 
 const checkTimeout: Milliseconds = 300;
@@ -24,7 +23,6 @@ export const claimActive = async (
   now: Milliseconds,
 ): Promise<ReadonlyMap<Uuid, EndpointClaims>> => {
   const all = await claims.claim(limits, now);
-  if (suspensions === undefined) return all;
   /** A check that fails or hangs doesn't stop a delivery: a claim has to start soon. */
   const isSuspended = async (org: OrganizationId): Promise<boolean> => {
     const known = () => suspensions.wasSuspended(org);

@@ -66,7 +66,7 @@ export const registerMetrics = (
         metric.reset();
         if (typeof value === 'number') return metric.inc(value);
         if (value === null) return metric.remove();
-        for (const [of, one] of value) metric.inc({ [label]: of }, one);
+        for (const [of, one] of new Map(value)) metric.inc({ [label]: of }, one);
       },
     });
   }

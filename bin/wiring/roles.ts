@@ -8,4 +8,5 @@ export const plays = (role: Role, part: Role): boolean => role === 'all' || role
 /** Whether the role writes events, or verifies them. */
 export const knowsEventKeys = (role: Role): boolean =>
   (['api', 'webhooks', 'reconciler', 'notary'] as const).some((part) => plays(role, part));
+
 export const opensPersonal = (role: Role): boolean => role !== 'webhooks' && role !== 'notary';

@@ -14,6 +14,7 @@ import { publishEvents } from '../../application/log/publish-events.js';
 import { derivedUuid, OrganizationId } from '../../domain/ids.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
 import { allProjections } from '../../projections/all.js';
+import { noneSuspended } from '../support/fixtures/webhooks.js';
 import { eventually } from '../support/time/eventually.js';
 import { measureCatchUp } from './catch-up.js';
 import { enginePlaces } from './engine-places.js';
@@ -190,6 +191,7 @@ const measureDeliveries = async (
       {
         deliveries,
         queue,
+        suspensions: noneSuspended,
         checkpoints,
         clock,
         keys: [{ id: 'bench', key: Buffer.alloc(32, 7) }],

@@ -42,6 +42,7 @@ import { load, startService } from './processes.js';
 import { hostileManners, type ReceiverReport, type ReceiverStart } from './receiver-thread.js';
 import type { Figure } from './report.js';
 import { sqliteCheckpoints } from '../../adapters/sqlite/records/records.js';
+import { noneSuspended } from '../support/fixtures/webhooks.js';
 
 export interface Rig {
   readonly directory: string;
@@ -324,6 +325,7 @@ export const openRig = async (options: RigOptions): Promise<Rig> => {
         clock,
         keys,
         policy,
+        suspensions: noneSuspended,
         metrics: {
           attempted: (result) => {
             if (result === 'delivered') delivered++;

@@ -189,8 +189,9 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => {
         ],
       },
       errors: ['too_many_endpoints'],
-      handle: async (request, wanted) => {
+      handle: async (request, { url, events, description }) => {
         const { org } = request.caller;
+        const wanted = { url, events, description };
         const { endpoint, secret } = await registerEndpoint(deps, org, wanted, commandOf(deps, request));
         return { status: secret === null ? 200 : 201, body: endpointBody(endpoint, secret) };
       },
@@ -246,8 +247,9 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => {
       body: { schema: endpointChange, read: readEndpointChange },
       description: 'Holds for events that occur from then on. A repeat changes nothing.',
       answers: { 200: listedEndpoint },
-      handle: async (request, wanted) => {
+      handle: async (request, { events, description }) => {
         const { params, caller } = request;
+        const wanted = { events, description };
         const command = commandOf(deps, request);
         return { body: listedBody(await changeEndpoint(deps, caller.org, params.id, wanted, command)) };
       },

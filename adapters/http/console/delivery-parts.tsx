@@ -58,7 +58,7 @@ interface TableProps {
   readonly endpoints: Endpoints;
   readonly org: string;
   readonly mayRetry: boolean;
-  /** The column to leave out, because it is the same in every row of the page of something else. */
+  /** On the page of an endpoint or a card: its column is left out, and forms lead to pages of deliveries. */
   readonly leave?: 'To' | 'Card';
 }
 

@@ -72,7 +72,7 @@ const OwnHeading = ({ title, heading }: Pick<TopProps, 'title' | 'heading'>) => 
   );
 };
 
-/** The heading of a page; and of its last form, that it is done or why it was refused. */
+/** The heading of a page, and the outcome of the form that was sent last. */
 export const PageTop = ({ title, heading, context }: TopProps) => {
   const { notice, path } = context;
   const group = Object.entries(groups).find(([, pages]) =>

@@ -44,8 +44,11 @@ interface EditorProps {
   readonly maySave: boolean;
 }
 
+/** The actions of the editor, as its buttons name them. */
+export const editorActions = ['preview', 'save'];
+
 export const HookEditor = ({ draft, designs, maySave }: EditorProps) => (
-  <Form>
+  <Form action={editorActions}>
     <TextArea
       name="template"
       label="Template"

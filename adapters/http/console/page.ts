@@ -67,7 +67,7 @@ export type Sent = (field: string) => string;
 /** The result of a sent form: another page, or one whose content is shown only once. */
 export type Outcome =
   | { readonly kind: 'go'; readonly to: Url; readonly cookies: readonly string[] }
-  | ({ readonly kind: 'show' } & Shown);
+  | ({ readonly kind: 'show' } & Pick<Shown, 'title' | 'heading' | 'body'>);
 
 export const go = (to: Url, cookies: readonly string[] = []): Outcome => ({ kind: 'go', to, cookies });
 

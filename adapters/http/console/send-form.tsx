@@ -71,7 +71,7 @@ export const SendForm = ({ data, draft, preview }: ViewProps) => {
       <div class="grid even">
         <section class="panel live" aria-labelledby="card">
           <h2 id="card">The card</h2>
-          <Form id={data.form} fields={{ contact: draft.contact }}>
+          <Form action={['preview', 'send']} id={data.form} fields={{ contact: draft.contact }}>
             {part('recipient.name', 'Name')}
             {part('recipient.line1', 'Street')}
             {part('recipient.line2', 'Apartment, suite, floor', true)}

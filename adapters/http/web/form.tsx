@@ -15,13 +15,14 @@ export const RefusalText = ({ message }: { readonly message: string }) => {
   return <>{message.replaceAll(/`([^`]+)`/g, labelled)}</>;
 };
 
-const Actions = createContext<string | null>(null);
+/** The actions of the form around a field. */
+const Actions = createContext<readonly string[]>([]);
 
 /** The refusal of the form around a field; null if it wasn't refused. */
 const useRefusal = (): ShownRefusal | null => {
   const { refused } = useVisit();
-  const action = useContext(Actions);
-  return action === '' || action === refused?.action ? refused : null;
+  const actions = useContext(Actions);
+  return refused !== null && actions.includes(refused.action) ? refused : null;
 };
 
 /** The content that a field had in the form around it, if that was refused. */
@@ -31,8 +32,8 @@ export const useSent = (name: string): string | undefined => useRefusal()?.sent(
 const idOf = (name: string): string => `field-${name}`;
 
 interface FormProps {
-  /** The form's action. Left out if each of its buttons names one. */
-  readonly action?: string;
+  /** The form's action, or those that its buttons name. */
+  readonly action: string | readonly string[];
   /** An id of its own, with which it has one effect however often it is sent: a new one if it is left out. */
   readonly id?: string;
   /** Where it is sent; the page's own address if it is left out. */
@@ -56,12 +57,12 @@ export const Form = ({ action, to, hasFile = false, button, kind, label, ...abou
   const { id = newForm(), fields = {}, children } = about;
   return (
     <form method="post" action={to} enctype={hasFile ? 'multipart/form-data' : undefined} class="form">
-      {action === undefined ? null : <input type="hidden" name="do" value={action} />}
+      {typeof action === 'string' ? <input type="hidden" name="do" value={action} /> : null}
       <input type="hidden" name="form" value={id} />
       {Object.entries(fields).map(([name, value]) => (
         <input type="hidden" name={name} value={value} />
       ))}
-      <Actions.Provider value={action ?? ''}>{children}</Actions.Provider>
+      <Actions.Provider value={[action].flat()}>{children}</Actions.Provider>
       {button === undefined ? null : (
         <button type="submit" class={kind} aria-label={label}>
           {button}

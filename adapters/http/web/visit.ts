@@ -26,11 +26,11 @@ export interface Visit {
   readonly year: string;
   /** An id for a form that is about to be shown. */
   readonly newForm: () => string;
-  /** Whether the visitor has a permission in the organization of the page. */
+  /** Whether the visitor has a permission in the organization of the page; false where it has none. */
   readonly mayDo: (what: Permission) => boolean;
-  /** Whether the visitor may send the forms of the page. */
+  /** Whether the visitor may send the forms of the page. Where it has no organization, all who see it may. */
   readonly mayAct: boolean;
-  /** Confirms the form before it. */
+  /** Confirms the form that was sent last. */
   readonly notice: string | null;
   readonly refused: ShownRefusal | null;
   /** The labels of the fields, by their names: each field adds its own. */

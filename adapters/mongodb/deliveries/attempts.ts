@@ -53,7 +53,7 @@ const claimDifference: Milliseconds = 60_000;
 const recordBatch = 200;
 /** Due deliveries that one query reads: the ones without a free slot yet need no second query. */
 const lookahead = 100;
-/** Rows with a time that is too far ahead. */
+/** How many rows with a time that is too far ahead one query reads. */
 const shortenedAtOnce = 1_000;
 
 interface Recording {
@@ -210,6 +210,8 @@ export class MongoAttempts implements DeliveryClaims {
     let found: readonly DeliveryRow[];
     do {
       found = await findAll(deliveries, { ...rows, [time]: { $gt: clock.now() + within } }, options);
+      // Its machine was suspended, and `now` is not of now until processes have agreed on it again.
+      if (this.#clock.isAgreed?.() === false) return;
       const now = clock.now();
       const wrong = found.filter((row) => (row[time] ?? 0) > now + within);
       const updates = wrong.map((row) => ({

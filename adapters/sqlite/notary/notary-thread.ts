@@ -22,7 +22,7 @@ import { sqliteRawLog } from './raw-log.js';
 
 /**
  * The start data of the thread: the log, and the keys as in their file; without a key nothing is signed.
- * `elsewhere`: where heads of the log are kept elsewhere, for `keptElsewhere`. `eventKeys`: for the MACs of
+ * `elsewhere`: where else heads of the log are kept. `eventKeys`: for the MACs of
  * events.
  */
 export interface NotaryStart<Elsewhere = unknown> {

@@ -101,7 +101,7 @@ describe('those who follow the events of an organization', () => {
       ...world,
       store: { follow: upToNow, readStream: store.readStream.bind(store) } as unknown as typeof store,
       readModels: { get: () => Promise.resolve(null) } as unknown as ReadEventsDeps['readModels'],
-      readYourWrites: { afterWrite: () => Promise.resolve(), lateFor: () => null },
+      readYourWrites: { afterWrite: () => Promise.resolve(), shows: () => true },
     };
     const told = async (card: string | null): Promise<number> => {
       const events = await followEvents(deps, org, { type: null, card }, null, new AbortController().signal);
@@ -127,7 +127,7 @@ describe('those who follow the events of an organization', () => {
     const deps = {
       ...world,
       readModels: readModels as unknown as ReadEventsDeps['readModels'],
-      readYourWrites: { afterWrite: () => Promise.resolve(), lateFor: () => null },
+      readYourWrites: { afterWrite: () => Promise.resolve(), shows: () => true },
     };
     const next = async (): Promise<string> => {
       const over = new AbortController();

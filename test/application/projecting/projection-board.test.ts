@@ -152,6 +152,9 @@ describe('the board of a projector', () => {
       const clock = new VirtualClock();
       const board = new ProjectionBoard(clock, { isShared: true });
       board.status({ down: null, projections: [standing('a', checkpoint)] });
+      // It has been there for long enough that others wait for what it shows.
+      clock.skip(noticedWithin);
+      board.viewed(clock.monotonic(), false, 0n);
       /** Looks at the head for as long as it is to be, as a process does. */
       const look = async (head: bigint, ms: number, areSeveral = false): Promise<void> => {
         for (let passed = 0; passed < ms; passed += headInterval) {
@@ -164,14 +167,30 @@ describe('the board of a projector', () => {
     };
 
     it('reports late rows until it has seen how long the log was at the start, and they show that', () => {
-      const { board } = shared(5n);
+      const { board, clock } = shared(5n);
       expect(board.isLate()).to.equal(true);
-      board.sawHead(7n, 0);
+      board.sawHead(7n, clock.monotonic());
       expect(board.isLate()).to.equal(true);
       board.moved(6n);
       expect(board.isLate()).to.equal(true);
       board.moved(7n);
       expect(board.isLate()).to.equal(false);
+    });
+
+    it('takes no head that it saw just after its start for all that was acknowledged without waiting', async () => {
+      const clock = new VirtualClock();
+      const board = new ProjectionBoard(clock, { isShared: true });
+      board.status({ down: null, projections: [standing('a', 5n)] });
+      board.viewed(clock.monotonic(), false, 0n);
+      board.sawHead(5n, clock.monotonic());
+      // Another process does not know yet that rows are shown, and writes.
+      expect([board.isLate(), board.lacksEvents()]).to.deep.equal([true, true]);
+      await clock.advance(noticedWithin);
+      board.viewed(clock.monotonic(), false, 0n);
+      board.sawHead(7n, clock.monotonic());
+      expect(board.isLate()).to.equal(true);
+      board.moved(7n);
+      expect([board.isLate(), board.lacksEvents()]).to.deep.equal([false, false]);
     });
 
     it('reports late rows before another process can have given up waiting for one, and until they show it', async () => {
@@ -237,7 +256,7 @@ describe('the board of a projector', () => {
 
     it('tells 3 s before what it is about to give up, and then what it has, until it gives up more', async () => {
       const { board, clock } = shared(5n);
-      board.viewed(0, false, 0n);
+      board.viewed(clock.monotonic(), false, 0n);
       void board.waitUntilProjected(7n);
       await clock.advance(1_000);
       void board.waitUntilProjected(9n);

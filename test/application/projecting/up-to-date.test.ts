@@ -5,6 +5,7 @@ import { upToDate } from '../../../application/projecting/read-your-writes.js';
 const readYourWrites = (rowsMayBeLate: () => boolean, lacksEvents = false) => ({
   afterWrite: () => Promise.resolve(),
   beforeRead: () => Promise.resolve(),
+  shows: () => true,
   rowsMayBeLate,
   rowsLackEvents: () => lacksEvents,
   lateFor: () => null,

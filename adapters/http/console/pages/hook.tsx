@@ -14,7 +14,7 @@ import {
   previewOf,
   settingsFrom,
 } from '../hook-data.js';
-import { HookEditor, HookState, PreviewOfHook } from '../hook-parts.js';
+import { editorActions, HookEditor, HookState, PreviewOfHook } from '../hook-parts.js';
 import { confirmed, go, type OrgContext, page } from '../page.js';
 import { deleteHook } from '../../../../domain/hook.js';
 
@@ -110,8 +110,8 @@ export const hookPage = page({
   heading: headingOf,
   view: (data, context) => {
     const { refused } = context;
-    const shown = refused === null ? data : { ...data, draft: draftFrom(refused.sent), preview: null };
-    return viewOf(shown, context);
+    if (refused === null || !editorActions.includes(refused.action)) return viewOf(data, context);
+    return viewOf({ ...data, draft: draftFrom(refused.sent), preview: null }, context);
   },
   actions: {
     preview: {

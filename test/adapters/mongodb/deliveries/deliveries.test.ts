@@ -110,6 +110,17 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
   );
 
   it(
+    'are not made due early by a machine that was suspended, and does not know yet what time it is',
+    using(async (database, process) => {
+      await process().log.insert([{ ...row(1), due: clock.now() + 7_200_000 }]);
+      const behind = Object.assign(new VirtualClock(), { isAgreed: () => false });
+      const resumed = mongoDeliveries({ database, clock: behind, entropy: new SystemEntropy() });
+      await resumed.claims.hasten({ now: () => clock.now() - 7_200_000 }, 3_600_000);
+      expect((await claim(process(), clock.now(), 1)).claimed).to.deep.equal([]);
+    }),
+  );
+
+  it(
     'keep when they are due if they were put right and tried before a sweep writes',
     using(async (database, process) => {
       const [hour, now] = [3_600_000, clock.now()];

@@ -44,7 +44,7 @@ const NextStep = ({ next, machine }: { readonly next: Next; readonly machine: st
       return <p class="note">Nothing is to be done with this card.</p>;
     case 'queue':
       return (
-        <Form>
+        <Form action="queue">
           <button type="submit" name="do" value="queue" class="huge">
             Take it to the floor
           </button>
@@ -53,7 +53,7 @@ const NextStep = ({ next, machine }: { readonly next: Next; readonly machine: st
     case 'start':
     case 'done':
       return (
-        <Form fields={{ step: next.step }}>
+        <Form action={['start', 'done', 'failed']} fields={{ step: next.step }}>
           <button type="submit" name="do" value={next.kind} class="huge">
             {next.kind === 'start' ? 'Start' : 'Done'}: {stepNames[next.step]}
           </button>
