@@ -28,7 +28,8 @@ const maxLooks = 120;
 const beside: Partial<Record<WeatherName, number>> = {
   'a shared log': 300,
   'a slow return': 40,
-  'suspended machines': 100,
+  // By name alone.
+  'suspended machines': 0,
 };
 
 const drawWeather = (dice: Dice): readonly WeatherName[] => {
