@@ -1,11 +1,15 @@
 import { expect } from 'chai';
+import { changeCard } from '../../../application/cards/change-card.js';
+import { sendCard } from '../../../application/cards/send-card.js';
 import { erasePersonal, findSubjects, maxSubjects } from '../../../application/personal/erase.js';
 import { EventStoreUnavailable, type EventStore } from '../../../application/ports/event-store.js';
 import type { ReadModels } from '../../../application/ports/read-models.js';
 import { nextTurn } from '../../../application/timing/next-turn.js';
 import { service } from '../../../application/writing/execute.js';
+import { cancel, cardStream } from '../../../domain/card.js';
+import { ledgerStream } from '../../../domain/credits.js';
 import { MemoryReadModels } from '../../support/memory/read-models.js';
-import { makeWorld, org } from '../../support/fixtures/world.js';
+import { makeWorld, org, sendRequest } from '../../support/fixtures/world.js';
 
 describe('a search for a person', () => {
   for (const [count, shown, more] of [
@@ -48,5 +52,18 @@ describe('an erasure of many', () => {
     expect(error).to.be.instanceOf(EventStoreUnavailable);
     for (const _ of contacts) await nextTurn();
     expect(asked.size).to.be.within(1, 10);
+  });
+
+  it('reads no ledger: erasing a card moves no credit', async () => {
+    const world = await makeWorld({ atomic: false, credits: 1 });
+    const { code } = await sendCard(world, sendRequest(world));
+    await changeCard(world, { code, org }, world.command(), cancel);
+    world.store.reads.clear();
+    const erasure = { cards: [code], contacts: [], withDesigns: false, reason: 'Asked to' };
+    const deps = { ...world, readModels: new MemoryReadModels() };
+    await erasePersonal(deps, service('test'), org, erasure);
+    expect([...world.store.reads.keys()])
+      .to.include(cardStream(code))
+      .and.not.include(ledgerStream(org));
   });
 });
