@@ -3,6 +3,7 @@ import { parseCardCode, type CardCode } from '../../domain/card-code.js';
 import { contact, eraseContact } from '../../domain/contact.js';
 import { DomainError } from '../../domain/errors.js';
 import { streamName, type OrganizationId } from '../../domain/ids.js';
+import { eraseDesign } from '../../domain/organization.js';
 import { foldName } from '../../domain/text.js';
 import { cards, type CardDocument } from '../../projections/cards.js';
 import { contacts, type ContactDocument } from '../../projections/contacts.js';
@@ -12,7 +13,6 @@ import { changeCard, type ChangeCardDeps } from '../cards/change-card.js';
 import { newCommand, execute, type Initiator } from '../writing/execute.js';
 import { pagesOf, ReadModelsUnavailable, type ReadModels } from '../ports/read-models.js';
 import { givingWay, nextTurn } from '../timing/next-turn.js';
-import { eraseDesign } from '../../domain/organization.js';
 
 export interface EraseDeps extends ChangeCardDeps {
   readonly readModels: ReadModels;

@@ -12,6 +12,7 @@ import { listDoNotMail, type OfficeListDeps } from '../../../application/organiz
 import { readDesigns, readDesignsAt } from '../../../application/organizations/read-accounts.js';
 import { saveUnerased } from '../../../domain/contact.js';
 import { readEmail, readMailbox } from '../../../domain/email.js';
+import { archiveDesign, withdrawDesign } from '../../../domain/organization.js';
 import { readLine } from '../../../domain/text.js';
 import { design, designBody, type AccountRouteDeps } from '../api/account.js';
 import { asOfBody, asOfField, atParam, atQuery, momentFrom, pastPage } from '../api/as-of.js';
@@ -24,7 +25,6 @@ import { whole } from '../schema/read.js';
 import type { Route } from '../server/route.js';
 import { reasonLike } from './cards.js';
 import { byOperator, operatorRoute, orgParam, pageQuery } from './route.js';
-import { archiveDesign, withdrawDesign } from '../../../domain/organization.js';
 
 export const newDesign = z.object({
   name: text('The name of the design.', 'Thank you', { maxLength: 200, rule: readLine }),

@@ -11,6 +11,7 @@ import {
 } from '../../../application/hooks/hooks.js';
 import { unusedHook, type HookCall } from '../../../application/ports/hook-calls.js';
 import { newCommand } from '../../../application/writing/execute.js';
+import { deleteHook } from '../../../domain/hook.js';
 import { asOfField, momentFrom, pastPage } from '../api/as-of.js';
 import { byId, instant, listOf, pageOf, timestamp } from '../api/responses.js';
 import { labelFacts, optional, optionalText } from '../schema/fields.js';
@@ -18,7 +19,6 @@ import * as shown from '../schema/shown.js';
 import { parseValues, whole, type JsonObject } from '../schema/read.js';
 import type { Route } from '../server/route.js';
 import { byOperator, nothingToChange, operatorRoute, pageAtQuery, pageQuery } from './route.js';
-import { deleteHook } from '../../../domain/hook.js';
 
 export interface OperatorHookRouteDeps extends HookDeps {
   readonly baseUrl: () => string;

@@ -210,7 +210,7 @@ export class MongoAttempts implements DeliveryClaims {
     let found: readonly DeliveryRow[];
     do {
       found = await findAll(deliveries, { ...rows, [time]: { $gt: clock.now() + within } }, options);
-      // Its machine was suspended, and `now` is not of now until processes have agreed on it again.
+      // After this machine was suspended, its time is wrong until processes have agreed on the time again.
       if (this.#clock.isAgreed?.() === false) return;
       const now = clock.now();
       const wrong = found.filter((row) => (row[time] ?? 0) > now + within);

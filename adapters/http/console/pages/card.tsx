@@ -1,7 +1,9 @@
 import { readOrderPage } from '../../../../application/cards/card-record.js';
+import { changeCard } from '../../../../application/cards/change-card.js';
 import { codeFrom } from '../../../../application/cards/read-cards.js';
 import { findDesign } from '../../../../application/organizations/read-accounts.js';
 import { listDeliveries } from '../../../../application/webhooks/webhooks.js';
+import { cancel } from '../../../../domain/card.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form } from '../../web/form.js';
 import { Danger, Day, Facts, Panel, Time } from '../../web/parts.js';
@@ -11,8 +13,6 @@ import { SentPiece } from '../card-parts.js';
 import { gone, lineOf, reasonInWords, Status, Steps } from '../card-words.js';
 import { DeliveriesTable, endpointsOf } from '../delivery-parts.js';
 import { go, type KnownContext, page } from '../page.js';
-import { changeCard } from '../../../../application/cards/change-card.js';
-import { cancel } from '../../../../domain/card.js';
 
 /**
  * A card, if the visitor may see it. A code without a card, and another organization's card, get the same

@@ -1,5 +1,6 @@
 import { addDesign, changeDesign } from '../../../../application/organizations/administer.js';
 import { listCollection, readAccount } from '../../../../application/organizations/read-accounts.js';
+import { archiveDesign, eraseDesign, renameDesign, withdrawDesign } from '../../../../domain/organization.js';
 import { withReason } from '../../operator/cards.js';
 import { newDesign } from '../../operator/customers.js';
 import { parseValues } from '../../schema/read.js';
@@ -8,7 +9,6 @@ import { Badge, ButtonLink, Cover, Empty, Older, Time } from '../../web/parts.js
 import { Archived, Erase, perPage, Withdraw, Withdrawn } from '../design-parts.js';
 import { confirmed, go, page } from '../page.js';
 import { partAfter } from '../paging.js';
-import { archiveDesign, eraseDesign, renameDesign, withdrawDesign } from '../../../../domain/organization.js';
 
 const maxOffered = 100;
 

@@ -1,5 +1,6 @@
 import { readHook, updateHook, changeHook } from '../../../../application/hooks/hooks.js';
 import type { HookCall } from '../../../../application/ports/hook-calls.js';
+import { deleteHook } from '../../../../domain/hook.js';
 import { newHook } from '../../operator/hooks.js';
 import { Form } from '../../web/form.js';
 import { Badge, type Columns, count, Danger, Empty, Older, Panel, Table, Time } from '../../web/parts.js';
@@ -16,7 +17,6 @@ import {
 } from '../hook-data.js';
 import { editorActions, HookEditor, HookState, PreviewOfHook } from '../hook-parts.js';
 import { confirmed, go, type OrgContext, page } from '../page.js';
-import { deleteHook } from '../../../../domain/hook.js';
 
 const columns: Columns<HookCall> = {
   At: ({ at }) => <Time at={at} />,

@@ -1,3 +1,4 @@
+import { changeCard } from '../../../../../application/cards/change-card.js';
 import { heldOldestFirst, codeFrom } from '../../../../../application/cards/read-cards.js';
 import { readAccount, readBalance } from '../../../../../application/organizations/read-accounts.js';
 import { release, cancel } from '../../../../../domain/card.js';
@@ -8,7 +9,6 @@ import { CardLink, reasonInWords } from '../../card-words.js';
 import { ownersOf } from '../../floor-data.js';
 import { confirmed, page, type KnownContext, type Sent } from '../../page.js';
 import { partAfter } from '../../paging.js';
-import { changeCard } from '../../../../../application/cards/change-card.js';
 
 const cardIn = (sent: Sent) => ({ code: codeFrom(sent('card')), org: null });
 
